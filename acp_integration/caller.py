@@ -1,0 +1,49 @@
+"""Who opened a connection, as the framework in front of it found out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """The HTTP request or WebSocket handshake that opened a connection, as plain values.
+
+    Attributes:
+        path: the path asked for.
+        query: the undecoded query string.
+        headers: header names in lower case; values of a repeated header are joined by ", ".
+        client: address and port of the peer as the server saw it, or None.
+        scope: the ASGI scope itself, for what stands nowhere else.
+    """
+
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    client: tuple[str, int] | None = None
+    scope: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whom a connection belongs to.
+
+    Attributes:
+        user: whatever the framework calls a user, given to handlers as ``turn.user``.
+        principal: the string the connection is bound to; None for an anonymous caller.
+        http: the request that opened the connection; None on stdio and in memory.
+        guarded: whether a guard of the application let the caller in.
+    """
+
+    user: Any = None
+    principal: str | None = None
+    http: HttpRequest | None = None
+    guarded: bool = False
+
+    @property
+    def remote(self) -> bool:
+        """Whether the peer is reached over a network rather than having started this process."""
+        return self.http is not None
+
+
+LOCAL: Final = Caller()

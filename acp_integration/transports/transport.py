@@ -1,0 +1,77 @@
+"""What every transport offers: frames in, frames out. It knows nothing of sessions, turns or handlers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+TransportKind = Literal["stdio", "websocket", "http", "memory"]
+RequestId = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Oversize:
+    """Stands in the place of a frame that was larger than allowed and therefore dropped unread.
+
+    Attributes:
+        limit: the largest frame accepted, in bytes.
+    """
+
+    limit: int
+
+
+Frame = bytes | Oversize
+
+
+class Transport(Protocol):
+    """Moves whole JSON-RPC messages between this process and one peer.
+
+    A transport belongs to one connection, and every method is called on the event loop that opened it.
+    """
+
+    @property
+    def kind(self) -> TransportKind:
+        """How the peer is reached."""
+        ...
+
+    async def open(self) -> None:
+        """Start moving frames.
+
+        Raises:
+            ConnectionClosed: if the transport was opened before or cannot be opened.
+        """
+        ...
+
+    async def receive(self) -> Sequence[Frame]:
+        """Wait for frames and return all that are here, in order; an empty sequence is the end of input.
+
+        Raises:
+            ConnectionClosed: if the transport failed.
+        """
+        ...
+
+    def write(self, frame: bytes, session: str | None = None, answers: RequestId | None = None) -> None:
+        """Queue one frame, without waiting; after the transport was closed or has failed the frame is dropped.
+
+        Args:
+            frame: one JSON-RPC message in UTF-8 without a line break.
+            session: the session the frame belongs to, for a transport that has a stream for each.
+            answers: the id of the peer's request that the frame answers.
+        """
+        ...
+
+    @property
+    def congested(self) -> bool:
+        """Whether a sender should await `drain` before it writes more."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until the transport takes more; returns at once after a failure."""
+        ...
+
+    async def wait_broken(self) -> None:
+        """Wait until the peer can no longer read what is written: it hung up, or the transport failed."""
+        ...
+
+    async def aclose(self) -> None:
+        """Write out what was queued as far as the peer reads it, then release everything; safe to call twice."""
+        ...
