@@ -1,0 +1,149 @@
+"""What every test stands on: the loop in debug mode, nothing left behind, real processes that are always reaped."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+REPO_ROOT = Path(__file__).resolve().parent.parent
+PROCESS_BOUND = 60.0
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    """The one loop that is supported, in debug mode."""
+    return "asyncio", {"debug": True}
+
+
+@pytest.fixture(scope="session")
+def repo_root() -> Path:
+    """The folder that holds the packages, ``examples`` and ``tests``."""
+    return REPO_ROOT
+
+
+@pytest.fixture
+def bound() -> Callable[[], AbstractContextManager[Any]]:
+    """``with bound():`` fails what waits for more than five seconds; ``bound(30)`` for more than thirty."""
+
+    def within(seconds: float = 5.0) -> AbstractContextManager[Any]:
+        return anyio.fail_after(seconds)
+
+    return within
+
+
+def _tasks() -> set[asyncio.Task[Any]]:
+    """The tasks of the running loop, without those in which the pytest plugin itself runs tests and fixtures."""
+    return {task for task in asyncio.all_tasks() if not task.get_coro().__qualname__.startswith("TestRunner.")}
+
+
+@pytest.fixture(autouse=True)
+def leaves_no_task(request: pytest.FixtureRequest) -> None:
+    """Check every async test, and not the others, for tasks that outlive it and its fixtures."""
+    if iscoroutinefunction(request.node.obj):
+        # Set up first, so torn down last: after the test's own fixtures.
+        request.getfixturevalue("no_task_left")
+
+
+@pytest.fixture
+async def no_task_left(anyio_backend: tuple[str, dict[str, Any]]) -> AsyncIterator[None]:
+    """Fail when a task that started since is still there; one that is just ending gets a moment for it."""
+    before = _tasks()
+    yield
+    if started := _tasks() - before:
+        _, left = await asyncio.wait(started, timeout=2)
+        assert not left, f"tasks left behind: {left}"
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    """Each call gives a TCP port of the loopback interface that nobody listens on."""
+
+    def find() -> int:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            return int(listener.getsockname()[1])
+
+    return find
+
+
+def end_group(pid: int) -> None:
+    """Kill a process that leads its group, and every process of the group that is still there."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    end_group(process.pid)
+    process.wait(PROCESS_BOUND)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+@pytest.fixture
+def spawn() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start ``spawn(*command, **popen_options)``: pipes by default, a group of its own, reaped at the end."""
+    with ExitStack() as processes:
+
+        def start(*command: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+            pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+            process = subprocess.Popen([*map(str, command)], **{**pipes, **options}, start_new_session=True)
+            processes.callback(_reap, process)
+            return process
+
+        yield start
+
+
+@pytest.fixture
+def run_command(
+    spawn: Callable[..., subprocess.Popen[bytes]],
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run ``run_command(*command, stdin="", timeout=60, **popen_options)`` to its end; its output is text."""
+
+    def run(
+        *command: str | Path, stdin: str = "", timeout: float = PROCESS_BOUND, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
+        process = spawn(*command, **options)
+        out, err = (output.decode() for output in process.communicate(stdin.encode(), timeout))
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    return run
+
+
+@pytest.fixture
+def run_python(run_command: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., Any]:
+    """Run this interpreter as ``run_python("-m", "acp_integration", ..., **options)`` to its end."""
+
+    def run(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        return run_command(sys.executable, *arguments, **options)
+
+    return run
+
+
+@pytest.fixture
+async def open_process() -> AsyncIterator[Callable[..., Any]]:
+    """The async twin of ``spawn``: ``await open_process(*command, **options)`` gives an ``anyio.abc.Process``."""
+    opened: list[anyio.abc.Process] = []
+
+    async def start(*command: str | Path, **options: Any) -> anyio.abc.Process:
+        process = await anyio.open_process([*map(str, command)], **options, start_new_session=True)
+        opened.append(process)
+        return process
+
+    yield start
+    for process in reversed(opened):
+        end_group(process.pid)
+        with anyio.fail_after(PROCESS_BOUND):
+            await process.aclose()
