@@ -1,0 +1,1 @@
+"""Serve and drive Agent Client Protocol agents from a FastAPI application."""
