@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 MIB: Final = 1024 * 1024
+DEFAULT_REQUEST_TIMEOUT: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeOptions:
     """What bounds an agent on one connection."""
 
-    request_timeout: float | None = 60.0
+    request_timeout: float | None = DEFAULT_REQUEST_TIMEOUT
     interaction_timeout: float | None = None
     cancel_grace_period: float | None = 5.0
     max_prompt_duration: float | None = None
@@ -59,3 +60,31 @@ class ListenerOptions:
     host: str | None = None
     port: int = 8080
     max_concurrent_streams_per_connection: int = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostOptions:
+    """What the framework that holds an agent acts on."""
+
+    enabled: bool = True
+    shutdown_on_transport_end: bool = True
+    handler_executor: str | None = None
+    session_store: str = "none"
+    plugins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientOptions:
+    """What bounds a client and the transport it speaks over."""
+
+    request_timeout: float | None = DEFAULT_REQUEST_TIMEOUT
+    prompt_timeout: float | None = None
+    initialize_timeout: float = 30.0
+    connect_timeout: float = 10.0
+    max_message_size: int = 32 * MIB
+    inherit_environment: bool = True
+
+    @property
+    def close_timeout(self) -> float:
+        """How long a graceful close may take, in seconds: the request timeout plus ten."""
+        return (self.request_timeout or DEFAULT_REQUEST_TIMEOUT) + 10.0
