@@ -1,0 +1,1 @@
+"""Serve and drive Agent Client Protocol agents in a Django project; importing this package imports nothing."""
