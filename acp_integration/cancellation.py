@@ -1,0 +1,102 @@
+"""Whether a handler call was cancelled, and how its handler is told: once."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from enum import Enum
+
+import anyio
+
+logger = logging.getLogger(__name__)
+
+
+class Cause(Enum):
+    """Why a call was cancelled."""
+
+    SESSION_CANCEL = "session/cancel"
+    SESSION_CLOSE = "session/close"
+    CANCEL_REQUEST = "$/cancel_request"
+    DURATION = "the maximum duration"
+    CONNECTION = "the end of the connection"
+
+
+class Cancellation:
+    """The latched cancel signal of one call.
+
+    All methods but `is_cancelled` are called on the connection's event loop. An async handler is told by one
+    CancelledError; asyncio's own edge-triggered `Task.cancel` carries it, because a level-triggered scope would cancel
+    every clean-up await again.
+    """
+
+    __slots__ = ("_callbacks", "_delivered", "_event", "_task", "causes", "delivers", "flag")
+
+    def __init__(self) -> None:
+        self.causes: set[Cause] = set()
+        self.delivers = True
+        self._delivered = False
+        self.flag = threading.Event()
+        self._event: anyio.Event | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._callbacks: list[Callable[[], object]] = []
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the call was cancelled; never goes back, readable from any thread."""
+        return self.flag.is_set()
+
+    def cancel(self, cause: Cause) -> bool:
+        """Latch the signal and tell whoever waits for it; True for the first cancel."""
+        self.causes.add(cause)
+        if self.flag.is_set():
+            return False
+        self.flag.set()
+        if self._event is not None:
+            self._event.set()
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            _call_safely(callback)
+        # Behind whatever the callbacks woke: a withdrawn request returns to its handler before the handler is cancelled.
+        asyncio.get_running_loop().call_soon(self._deliver)
+        return True
+
+    def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call back once on cancel, at once if that was before; returns what takes the callback back."""
+        if self.flag.is_set():
+            _call_safely(callback)
+            return _nothing
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback) if callback in self._callbacks else None
+
+    async def wait(self) -> None:
+        """Return when the call is cancelled."""
+        if self.flag.is_set():
+            return
+        if self._event is None:
+            self._event = anyio.Event()
+        await self._event.wait()
+
+    def attach(self, task: asyncio.Task[object]) -> None:
+        """Name the task that runs the handler."""
+        self._task = task
+
+    def detach(self) -> bool:
+        """The handler has ended: nothing is delivered from now on; True if its task was cancelled before."""
+        self._task = None
+        return self._delivered
+
+    def _deliver(self) -> None:
+        task, self._task = self._task, None
+        if task is not None and self.delivers:
+            self._delivered = task.cancel()
+
+
+def _call_safely(callback: Callable[[], object]) -> None:
+    try:
+        callback()
+    except Exception:  # noqa: BLE001  # a user's callback must not keep the others from being told
+        logger.warning("A cancel callback failed", exc_info=True)
+
+
+def _nothing() -> None:
+    return None

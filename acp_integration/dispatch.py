@@ -1,0 +1,274 @@
+"""From a frame to a call: what it is, whether it is admitted, and when it may start.
+
+Everything here happens when the frame is read, and nothing here waits.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from acp_integration import jsonrpc
+from acp_integration.binding import BoundAgent
+from acp_integration.cancellation import Cause
+from acp_integration.faults import Fault, fault_of, method_not_found, unknown_session
+from acp_integration.peer import Peer
+from acp_integration.scheduling import Job, Lane, Schedule
+from acp_integration.transports.transport import Frame, Oversize, RequestId
+from acp_integration.turns import Call, Turn
+from acp_integration.wire import methods
+from acp_integration.wire.decoding import PARAMS, decode_params
+
+logger = logging.getLogger(__name__)
+
+_LANES: Final = {
+    methods.INITIALIZE: Lane.ALONE,
+    methods.AUTHENTICATE: Lane.ALONE,
+    methods.LOGOUT: Lane.ALONE,
+    methods.SESSION_NEW: Lane.CREATE,
+    methods.SESSION_LOAD: Lane.SESSION,
+    methods.SESSION_RESUME: Lane.SESSION,
+    methods.SESSION_CLOSE: Lane.SESSION,
+    methods.SESSION_DELETE: Lane.SESSION,
+    methods.SESSION_SET_MODE: Lane.SESSION,
+    methods.SESSION_SET_CONFIG_OPTION: Lane.SESSION,
+    methods.SESSION_FORK: Lane.SESSION,
+    methods.SESSION_LIST: Lane.AFTER_ALL,
+    methods.PROVIDERS_LIST: Lane.AFTER_ALL,
+    methods.PROVIDERS_SET: Lane.AFTER_ALL,
+    methods.PROVIDERS_DISABLE: Lane.AFTER_ALL,
+}
+_NEEDS_OPEN_SESSION: Final = frozenset(
+    {
+        methods.SESSION_PROMPT,
+        methods.SESSION_CLOSE,
+        methods.SESSION_SET_MODE,
+        methods.SESSION_SET_CONFIG_OPTION,
+    }
+)
+_CONNECTION_SCOPED: Final = frozenset(
+    {
+        methods.SESSION_NEW,
+        methods.SESSION_LOAD,
+        methods.SESSION_RESUME,
+        methods.SESSION_FORK,
+        methods.SESSION_DELETE,
+    }
+)
+
+
+class _Named(msgspec.Struct):
+    session_id: str | None = msgspec.field(name="sessionId", default=None)
+
+
+class _Withdrawal(msgspec.Struct):
+    request_id: int | str = msgspec.field(name="requestId")
+
+
+class _Cancel(msgspec.Struct):
+    session_id: str = msgspec.field(name="sessionId")
+
+
+class Dispatch:
+    """The inbound half of one connection of an agent."""
+
+    def __init__(self, agent: BoundAgent, peer: Peer, spawn: Callable[[Call], None]) -> None:
+        self._agent = agent
+        self._peer = peer
+        self._connection = peer.connection
+        self._spawn = spawn
+        self._schedule = Schedule()
+        self._turns: dict[str, Turn] = {}
+        self._background = 0
+        self._calls: dict[RequestId, tuple[Call, jsonrpc.Request]] = {}
+
+    @property
+    def active_turns(self) -> int:
+        """How many turns are admitted and not answered."""
+        return len(self._turns)
+
+    @property
+    def unanswered(self) -> tuple[Call, ...]:
+        """The requests that have no answer yet."""
+        return tuple(call for call, _ in self._calls.values())
+
+    def turn_of(self, session_id: str) -> Turn | None:
+        """The turn that is active on a session."""
+        return self._turns.get(session_id)
+
+    def receive(self, frame: Frame) -> None:
+        """Act on one frame."""
+        if isinstance(frame, Oversize):
+            text = f"Invalid request: the message exceeds {frame.limit} bytes (max-message-size)"
+            self._connection.write(jsonrpc.error_frame(None, jsonrpc.INVALID_REQUEST, text))
+            return
+        if not frame.strip():
+            return
+        message = jsonrpc.decode(frame)
+        if isinstance(message, jsonrpc.Request):
+            self._receive_request(message)
+        elif isinstance(message, jsonrpc.Notification):
+            self._receive_notification(message)
+        elif isinstance(message, jsonrpc.Response):
+            self._connection.settle(message)
+        else:
+            self._connection.write(jsonrpc.error_frame(message.id, message.code, message.message))
+
+    def cancel_turn(self, session_id: str, cause: Cause) -> Turn | None:
+        """Cancel the turn of a session, if there is one."""
+        turn = self._turns.get(session_id)
+        if turn is not None:
+            turn.cancel(cause, self._peer.options.cancel_grace_period)
+        return turn
+
+    # -- requests -----------------------------------------------------------------------------------------------------
+
+    def _receive_request(self, request: jsonrpc.Request) -> None:
+        if request.id in self._calls:
+            self._receive_again(request)
+            return
+        handler = self._agent.handlers.get(request.method)
+        if handler is None or handler.notification:
+            self._refuse(request, method_not_found(request.method))
+            return
+        try:
+            params = _decode(request.method, request.params)
+        except Exception as error:  # noqa: BLE001  # every fault of the peer's params is answered
+            self._refuse(request, fault_of(error, request.method))
+            return
+        self._admit(request, params)
+
+    def _receive_again(self, request: jsonrpc.Request) -> None:
+        _, first = self._calls[request.id]
+        if first.method == request.method and bytes(first.params) == bytes(request.params):
+            logger.debug("A request in flight was sent again: it runs once")
+            return
+        self._refuse(request, Fault(jsonrpc.INVALID_REQUEST, "The id is in use by another request in flight"))
+
+    def _refuse(self, request: jsonrpc.Request, fault: Fault) -> None:
+        frame = jsonrpc.error_frame(request.id, fault.code, fault.message, fault.data)
+        self._connection.write(frame, None, request.id)
+
+    def _admit(self, request: jsonrpc.Request, params: object) -> None:
+        session_id = _session_of(params)
+        kind = Turn if request.method == methods.SESSION_PROMPT else Call
+        call = kind(self._peer, request.id, request.method, params, session_id)
+        lane = _LANES.get(request.method, Lane.BACKGROUND)
+        fault = self._objection(call, lane)
+        if fault is not None:
+            call.fail(fault)
+            return
+        if request.method in _CONNECTION_SCOPED:
+            call.scoped_to = None
+        self._reserve(call, lane, request)
+        self._line_up(call, lane)
+
+    def _objection(self, call: Call, lane: Lane) -> Fault | None:
+        options = self._peer.options
+        if lane is not Lane.BACKGROUND:
+            limit = options.max_waiting_controls
+            if self._schedule.waiting_controls >= limit:
+                return Fault(jsonrpc.INVALID_REQUEST, "Too many control requests are waiting", {"limit": limit})
+            return None
+        if call.is_turn and call.session_id in self._turns:
+            text = f"There is already an active prompt on session {call.session_id}"
+            return Fault(jsonrpc.INVALID_REQUEST, text, {"sessionId": call.session_id})
+        if self._background >= options.max_concurrent_requests:
+            text = "Too many requests are in progress on this connection"
+            return Fault(jsonrpc.INVALID_REQUEST, text, {"limit": options.max_concurrent_requests})
+        return None
+
+    def _reserve(self, call: Call, lane: Lane, request: jsonrpc.Request) -> None:
+        self._calls[request.id] = (call, request)
+        call.before_answer(lambda: self._release(call, lane, request.id))
+        if lane is Lane.BACKGROUND:
+            self._background += 1
+        if isinstance(call, Turn) and call.session_id is not None:
+            self._turns[call.session_id] = call
+
+    def _release(self, call: Call, lane: Lane, identifier: RequestId) -> None:
+        del self._calls[identifier]
+        if lane is Lane.BACKGROUND:
+            self._background -= 1
+        if isinstance(call, Turn) and call.session_id is not None and self._turns.get(call.session_id) is call:
+            del self._turns[call.session_id]
+
+    def _line_up(self, call: Call, lane: Lane) -> None:
+        job = Job(lane, call.session_id if lane in (Lane.SESSION, Lane.BACKGROUND) else None, lambda: self._begin(call, job))
+        call.after_answer(lambda: self._schedule.finish(job) if not job.waiting else None)
+        self._schedule.add(job)
+
+    def _begin(self, call: Call, job: Job) -> None:
+        if call.answered:
+            self._schedule.finish(job)
+        elif call.method in _NEEDS_OPEN_SESSION and call.session_id not in self._peer.sessions:
+            call.fail(unknown_session(call.session_id or ""))
+        else:
+            self._spawn(call)
+
+    # -- notifications ------------------------------------------------------------------------------------------------
+
+    def _receive_notification(self, notification: jsonrpc.Notification) -> None:
+        if notification.method == methods.CANCEL_REQUEST:
+            self._receive_withdrawal(notification)
+        elif notification.method == methods.SESSION_CANCEL:
+            self._receive_cancel(notification)
+        else:
+            self._receive_other(notification)
+
+    def _receive_withdrawal(self, notification: jsonrpc.Notification) -> None:
+        try:
+            identifier = msgspec.json.decode(notification.params, type=_Withdrawal).request_id
+        except msgspec.DecodeError:
+            logger.debug("Ignored a cancel of a request without a usable id")
+            return
+        entry = self._calls.get(identifier)
+        if entry is not None:
+            entry[0].cancel(Cause.CANCEL_REQUEST, self._peer.options.cancel_grace_period)
+
+    def _receive_cancel(self, notification: jsonrpc.Notification) -> None:
+        try:
+            session_id = msgspec.json.decode(notification.params, type=_Cancel).session_id
+        except msgspec.DecodeError:
+            logger.warning("Ignored a session/cancel without a session id")
+            return
+        self.cancel_turn(session_id, Cause.SESSION_CANCEL)
+        self.tell_cancel_handler(session_id)
+
+    def tell_cancel_handler(self, session_id: str) -> None:
+        """Run the agent's own cancel handler, if it has one; it holds up nothing."""
+        if methods.SESSION_CANCEL in self._agent.handlers:
+            params = decode_params(methods.SESSION_CANCEL, jsonrpc.encode({"sessionId": session_id}))
+            self._spawn(Call(self._peer, None, methods.SESSION_CANCEL, params, session_id))
+
+    def _receive_other(self, notification: jsonrpc.Notification) -> None:
+        method = notification.method
+        handler = self._agent.handlers.get(method)
+        if handler is None or not handler.accepts_notifications:
+            level = logging.DEBUG if method.startswith("_") else logging.WARNING
+            logger.log(level, "Ignored a notification that nobody handles: %.100s", method)
+            return
+        if self._schedule.waiting_controls >= self._peer.options.max_waiting_controls:
+            logger.warning("Dropped a notification, too much is waiting already: %.100s", method)
+            return
+        try:
+            params = _decode(method, notification.params)
+        except Exception as error:  # noqa: BLE001  # a bad notification has no answer and ends nothing
+            logger.warning("Ignored a notification with bad params: %s", fault_of(error, method).message)
+            return
+        self._line_up(Call(self._peer, None, method, params, _session_of(params)), Lane.SESSION)
+
+
+def _decode(method: str, params: msgspec.Raw) -> object:
+    return decode_params(method, params) if method in PARAMS else params
+
+
+def _session_of(params: object) -> str | None:
+    named = getattr(params, "session_id", None)
+    if named is None and isinstance(params, msgspec.Raw):
+        try:
+            named = msgspec.json.decode(params, type=_Named).session_id
+        except msgspec.DecodeError:
+            return None
+    return named if isinstance(named, str) else None

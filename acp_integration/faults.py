@@ -1,0 +1,54 @@
+"""The one boundary between a Python exception and what the peer is told of it."""
+
+import asyncio
+import logging
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from acp_integration import jsonrpc, sdk
+from acp_integration.errors import PeerError, RequestError, TurnCancelled
+from acp_integration.wire.decoding import InvalidParams
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The error object a request is answered with."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+CANCELLED = Fault(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
+
+
+def method_not_found(method: str) -> Fault:
+    """The agent has no handler for the method, so it was never advertised."""
+    return Fault(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}")
+
+
+def unknown_session(session_id: str) -> Fault:
+    """The session is not open on this connection."""
+    return Fault(jsonrpc.RESOURCE_NOT_FOUND, "Unknown session", {"sessionId": session_id})
+
+
+def fault_of(error: BaseException, method: str) -> Fault:
+    """Turn what a handler raised into what the peer may know; the rest is logged here and only here."""
+    if isinstance(error, RequestError | PeerError):
+        return Fault(error.code, error.message, error.data)
+    if isinstance(error, InvalidParams):
+        return Fault(jsonrpc.INVALID_PARAMS, str(error))
+    if isinstance(error, TurnCancelled | asyncio.CancelledError):
+        return CANCELLED
+    if sdk.is_request_error(error):
+        return Fault(int(error.code), str(error), error.data)  # type: ignore[attr-defined]  # checked by is_request_error
+    return _internal(error, method)
+
+
+def _internal(error: BaseException, method: str) -> Fault:
+    correlation = secrets.token_hex(8)
+    logger.warning("The %s handler failed (correlation id %s)", method, correlation, exc_info=error)
+    return Fault(jsonrpc.INTERNAL_ERROR, "Internal error", {"correlationId": correlation})

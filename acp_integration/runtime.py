@@ -1,0 +1,162 @@
+"""An agent on one connection: reads, runs handlers, and ends in order. Owns every task of the connection."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acp_integration.binding import BoundAgent
+from acp_integration.caller import LOCAL, Caller
+from acp_integration.cancellation import Cause
+from acp_integration.connection import Connection
+from acp_integration.dispatch import Dispatch
+from acp_integration.errors import ConnectionClosed
+from acp_integration.faults import CANCELLED, fault_of
+from acp_integration.options import RuntimeOptions
+from acp_integration.peer import Peer
+from acp_integration.transports.transport import Transport
+from acp_integration.turns import Call
+from acp_integration.wire import methods
+
+logger = logging.getLogger(__name__)
+
+UNREACHABLE_GRACE: Final = 1.0
+"""Seconds that cancelled handlers get for their clean-up when nobody can read what they send."""
+
+
+class AgentRuntime:
+    """Serves one agent to one client, from the first frame to the last answer."""
+
+    def __init__(
+        self, agent: BoundAgent, transport: Transport, caller: Caller = LOCAL, options: RuntimeOptions | None = None
+    ) -> None:
+        self._agent = agent
+        self._transport = transport
+        self._options = options or RuntimeOptions()
+        self._connection = Connection(transport)
+        self._peer = Peer(self._connection, caller, self._options)
+        self._dispatch = Dispatch(agent, self._peer, self._spawn)
+        self._tasks: TaskGroup | None = None
+        self._reading = anyio.CancelScope()
+        self._changed = anyio.Event()
+        self._stopping = False
+        self._lost = False
+
+    @property
+    def active_turns(self) -> int:
+        """How many turns are running or waiting to start."""
+        return self._dispatch.active_turns
+
+    @property
+    def peer(self) -> Peer:
+        """What is known of the client."""
+        return self._peer
+
+    def stop(self) -> None:
+        """Read no more, cancel what runs, and let `serve` return; called on the connection's loop."""
+        self._stopping = True
+        self._reading.cancel()
+        self._notice()
+
+    async def serve(self) -> None:
+        """Serve until the client is gone and everything read was answered.
+
+        Raises:
+            ConnectionClosed: if the transport cannot be opened.
+        """
+        await self._transport.open()
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                self._tasks.start_soon(self._watch_reader)
+                await self._read()
+                await self._wind_down()
+                self._tasks.cancel_scope.cancel()
+        finally:
+            self._connection.close(ConnectionClosed())
+            with anyio.CancelScope(shield=True):
+                await self._transport.aclose()
+
+    async def _read(self) -> None:
+        with self._reading:
+            try:
+                while frames := await self._transport.receive():
+                    for frame in frames:
+                        self._dispatch.receive(frame)
+            except ConnectionClosed as error:
+                logger.debug("The transport failed: %s", error)
+                self._lost = True
+
+    async def _watch_reader(self) -> None:
+        await self._transport.wait_broken()
+        self._lost = True
+        self._reading.cancel()
+        self._notice()
+
+    async def _wind_down(self) -> None:
+        self._connection.end_input()
+        if not self._lost and not self._stopping:
+            with anyio.move_on_after(self._options.drain_timeout):
+                await self._until(lambda: self._lost or self._stopping or not self._dispatch.unanswered)
+        for call in self._dispatch.unanswered:
+            call.cancel(Cause.CONNECTION, None)
+        abort = self._options.abort_timeout
+        with anyio.move_on_after(min(abort, UNREACHABLE_GRACE) if self._lost else abort):
+            await self._until(lambda: not self._dispatch.unanswered)
+        for call in self._dispatch.unanswered:
+            call.force()
+
+    async def _until(self, reached: Callable[[], bool]) -> None:
+        while not reached():
+            self._changed = anyio.Event()
+            await self._changed.wait()
+
+    def _notice(self) -> None:
+        self._changed.set()
+
+    def _spawn(self, call: Call) -> None:
+        assert self._tasks is not None  # frames are read inside the task group only
+        call.after_answer(self._notice)
+        self._tasks.start_soon(self._run, call, name=call.method)
+
+    async def _run(self, call: Call) -> None:
+        if call.answered:
+            return
+        call.start()
+        task = asyncio.current_task()
+        assert task is not None
+        handler = self._agent.handlers[call.method]
+        call.cancellation.delivers = handler.delivers_cancel
+        call.cancellation.attach(task)
+        try:
+            with call.hard:
+                result = await self._invoke(call)
+        except asyncio.CancelledError:
+            told = call.cancellation.detach()
+            call.settle_fault(CANCELLED)
+            if told:
+                task.uncancel()
+            elif task.cancelling():
+                raise
+        except BaseException as error:
+            call.cancellation.detach()
+            call.settle_fault(fault_of(error, call.method))
+            if isinstance(error, KeyboardInterrupt):
+                raise
+        else:
+            call.cancellation.detach()
+            if not call.hard.cancelled_caught:
+                call.settle(result)
+
+    async def _invoke(self, call: Call) -> bytes:
+        if call.method == methods.SESSION_CLOSE and call.session_id is not None:
+            await self._end_turn(call.session_id)
+        return await self._agent.handlers[call.method](call)
+
+    async def _end_turn(self, session_id: str) -> None:
+        turn = self._dispatch.cancel_turn(session_id, Cause.SESSION_CLOSE)
+        if turn is not None:
+            self._dispatch.tell_cancel_handler(session_id)
+            await turn.wait_answered()
