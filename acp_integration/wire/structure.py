@@ -59,7 +59,7 @@ class Choice:
 
 
 class Unknown(WireStruct, frozen=True, tag=""):
-    """A variant that this version does not know, kept as it came; the parent of one class for each kind of variant."""
+    """A variant that this version does not know, kept as it came in `raw`; for reading only, never written."""
 
     raw: dict[str, Any]
 
