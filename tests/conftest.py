@@ -31,6 +31,20 @@ def repo_root() -> Path:
     return REPO_ROOT
 
 
+@pytest.fixture(scope="session")
+def peers() -> Path:
+    """The folder of the npm packages: ``peers / "acpx"``, ``peers / ".bin" / "node"`` (Node 22)."""
+    folder = REPO_ROOT / ".peers" / "node_modules"
+    assert (folder / ".bin" / "node").exists(), "the npm peers are missing: run `make setup`"
+    return folder
+
+
+@pytest.fixture(scope="session")
+def peers_environ(peers: Path) -> dict[str, str]:
+    """The environment in which ``node`` is Node 22 and ``acpx`` is found."""
+    return {**os.environ, "PATH": f"{peers / '.bin'}{os.pathsep}{os.environ['PATH']}"}
+
+
 @pytest.fixture
 def bound() -> Callable[[], AbstractContextManager[Any]]:
     """``with bound():`` fails what waits for more than five seconds; ``bound(30)`` for more than thirty."""
