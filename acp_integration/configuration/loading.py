@@ -1,0 +1,182 @@
+"""From sources to a settings object: one validation, and every bad key in one error."""
+
+import logging
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from dotenv import dotenv_values
+from pydantic import BaseModel, ValidationError
+
+from acp_integration.configuration.environment import environment_source, named_environment_source
+from acp_integration.configuration.files import Files, expand, is_environment_file, read_toml
+from acp_integration.configuration.keys import Path, canonical, dotted, prefix_path
+from acp_integration.configuration.kinds import MASK
+from acp_integration.configuration.merging import Merge, Winner
+from acp_integration.configuration.schema import Key, Schema, schema_of
+from acp_integration.configuration.shown import shown
+from acp_integration.configuration.sources import Entry, Source, arguments_source, mapping_source
+from acp_integration.errors import ConfigurationError, UnknownKey
+
+logger = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded(Generic[S]):
+    """Settings, and for each key that was set the place it came from.
+
+    Attributes:
+        settings: what was read.
+        origins: the name of the place for each documented key without its prefix.
+    """
+
+    settings: S
+    origins: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Everything settings may come from.
+
+    Attributes:
+        arguments: keys given in code, without a prefix.
+        environ: the environment, or None for that of this process.
+        mapping: the framework's own settings.
+        files: files and project directories.
+    """
+
+    arguments: Mapping[Any, Any] | None = None
+    environ: Mapping[str, str] | None = None
+    mapping: Mapping[Any, Any] | None = None
+    files: Files = ()
+
+    def sources(self, prefix: Path, schema: Schema, *, named: bool = False) -> list[Source]:
+        """The sources, the strongest first."""
+        variables = named_environment_source if named else environment_source
+        paths = expand(self.files)
+        return [
+            arguments_source(self.arguments or {}),
+            variables(os.environ if self.environ is None else self.environ, prefix, schema),
+            *(
+                variables(_read_environment_file(path), prefix, schema, str(path), file=True)
+                for path in paths
+                if is_environment_file(path)
+            ),
+            mapping_source(self.mapping or {}, prefix),
+            *(
+                mapping_source(read_toml(path, "".join(prefix[:1])), prefix, str(path), file=True)
+                for path in paths
+                if not is_environment_file(path)
+            ),
+        ]
+
+
+def _read_environment_file(path: os.PathLike[str]) -> dict[str, str]:
+    # Without interpolation: a file must not pull other variables of the process into a setting.
+    return {name: value for name, value in dotenv_values(path, interpolate=False).items() if value is not None}
+
+
+def read_mapping(settings: type[S], mapping: Mapping[Any, Any], prefix: str) -> S:
+    """Settings from one mapping, nothing else looked at."""
+    path = prefix_path(prefix)
+    return _read(settings, [mapping_source(mapping, path)], path).settings
+
+
+def read(settings: type[S], places: Places, prefix: str) -> Loaded[S]:
+    """Settings from every source.
+
+    Raises:
+        ConfigurationError: with one line for every bad key; an `UnknownKey` if all of them are unknown.
+    """
+    path = prefix_path(prefix)
+    return _read(settings, places.sources(path, schema_of(settings)), path)
+
+
+def read_named(settings: type[S], places: Places, prefix: str) -> dict[str, Loaded[S]]:
+    """Settings for each name that stands under a prefix, in the order the names are found.
+
+    Raises:
+        ConfigurationError: with one line for every bad key of all names.
+    """
+    path = prefix_path(prefix)
+    sources = places.sources(path, schema_of(settings), named=True)
+    names = dict.fromkeys(_name(entry) for source in sources for entry in source.entries)
+    readings = {name: _Reading(settings, _of(sources, name), (*path, name or "<name>")) for name in names}
+    _complain(readings.values())
+    return {name: reading.loaded() for name, reading in readings.items() if name}
+
+
+def _name(entry: Entry) -> str:
+    """The name an entry belongs to; empty for what stands where a table of keys should, and for strangers."""
+    return canonical(entry.path[0]) if len(entry.path) > 1 else ""
+
+
+def _of(sources: Sequence[Source], name: str) -> list[Source]:
+    return [
+        replace(
+            source,
+            entries=tuple(replace(entry, path=entry.path[1:]) for entry in source.entries if _name(entry) == name),
+        )
+        for source in sources
+    ]
+
+
+def _read(settings: type[S], sources: Sequence[Source], prefix: Path) -> Loaded[S]:
+    reading = _Reading(settings, sources, prefix)
+    _complain([reading])
+    return reading.loaded()
+
+
+class _Reading(Generic[S]):
+    """The merge of some sources and its validation."""
+
+    def __init__(self, settings: type[S], sources: Sequence[Source], prefix: Path) -> None:
+        self.merge = Merge(schema_of(settings), prefix).add_all(sources)
+        self.invalid: list[str] = []
+        self.settings: S | None = None
+        try:
+            self.settings = settings(**self.merge.nested())
+        except ValidationError as error:
+            self.invalid = _lines(error, self.merge)
+
+    def loaded(self) -> Loaded[S]:
+        """What was read; called only when nothing is wrong."""
+        assert self.settings is not None  # noqa: S101
+        origins = {dotted(path): _origin(winner) for path, winner in self.merge.winners.items()}
+        return Loaded(self.settings, MappingProxyType(origins))
+
+
+def _origin(winner: Winner) -> str:
+    return f"environment ({winner.entry.spelled})" if winner.source.name == "environment" else winner.source.name
+
+
+def _lines(error: ValidationError, merge: Merge) -> list[str]:
+    by_location = {merge.schema.location(path): path for path in merge.winners}
+    problems = ((problem, by_location[problem["loc"]]) for problem in error.errors(include_url=False))
+    return [_line(problem, merge.winners[path], merge.schema.key(path)) for problem, path in problems]
+
+
+def _line(problem: Mapping[str, Any], winner: Winner, key: Key) -> str:
+    cause = problem.get("ctx", {}).get("error")
+    expected = getattr(cause, "what", None) or "text"
+    culprit = getattr(cause, "culprit", None)
+    value = MASK if key.kind.secret else shown(winner.entry.value if culprit is None else culprit)
+    return winner.source.locate(f"{winner.entry.spelled}={value} is not {expected}")
+
+
+def _complain(readings: Iterable[_Reading[S]]) -> None:
+    found = list(readings)
+    ignored = {name: hint for reading in found for name, hint in reading.merge.ignored.items()}
+    if ignored:
+        hints = ", ".join(f"{name} (did you mean {hint}?)" for name, hint in ignored.items())
+        logger.warning("Ignored variables that set no known key: %s", hints)
+    unknown = {line: key for reading in found for line, key in reading.merge.unknown.items()}
+    wrong = [line for reading in found for line in (*reading.merge.problems, *reading.invalid)]
+    if wrong:
+        raise ConfigurationError(*unknown, *wrong)
+    if unknown:
+        raise UnknownKey(*unknown, keys=tuple(unknown.values()))

@@ -1,0 +1,102 @@
+"""What all settings have in common: they cannot be changed, refuse unknown names and pass on only what is set."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any, ClassVar, Self, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from acp_integration.configuration.files import Files
+from acp_integration.configuration.loading import Places, read, read_mapping
+
+Options = TypeVar("Options")
+
+
+class Section(BaseModel):
+    """A group of settings inside others."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Settings(BaseSettings):
+    """A settings object: made from arguments alone, or read by one of the class methods."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid")
+    default_prefix: ClassVar[str] = ""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments only: the merge of all sources has been made when the constructor is called."""
+        return (init_settings,)
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any], prefix: str | None = None) -> Self:
+        """Read one mapping, nothing else looked at.
+
+        Args:
+            mapping: nested, dotted or both; kebab-case, snake_case and upper case are the same key.
+            prefix: what stands before the keys, by default that of the class; empty for bare keys.
+
+        Raises:
+            ConfigurationError: with one line for every bad key; an `UnknownKey` if all of them are unknown.
+        """
+        return read_mapping(cls, mapping, cls.default_prefix if prefix is None else prefix)
+
+    @classmethod
+    def load(
+        cls,
+        mapping: Mapping[str, Any] | None = None,
+        *,
+        prefix: str | None = None,
+        environ: Mapping[str, str] | None = None,
+        files: Files = (),
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Read every source: arguments win over the environment, that over the mapping, that over files.
+
+        Args:
+            mapping: the framework's own settings, as `from_mapping` reads them.
+            prefix: what stands before the keys, by default that of the class.
+            environ: the environment, or None for that of this process.
+            files: TOML files, ``.env`` files (which follow the environment), or project directories, whose
+                ``acp.toml`` and ``pyproject.toml`` are read; the first one wins.
+            arguments: keys without the prefix.
+
+        Raises:
+            ConfigurationError: with one line for every bad key; an `UnknownKey` if all of them are unknown.
+        """
+        places = Places(arguments=arguments, environ=environ, mapping=mapping, files=files)
+        return read(cls, places, cls.default_prefix if prefix is None else prefix).settings
+
+
+def options_of(options: type[Options], *sections: BaseModel, **names: str) -> Options:
+    """The options that some settings ask for: only what is set is passed on, so that each default has one home.
+
+    Args:
+        options: a dataclass of options.
+        sections: where to look for each of its fields, the first one that has it set deciding.
+        names: for a field that the settings call otherwise, the name of the setting.
+    """
+    chosen = {}
+    for field in fields(options):  # type: ignore[arg-type]
+        name = names.get(field.name, field.name)
+        values = (getattr(section, name, None) for section in sections)
+        value = next((value for value in values if value is not None), None)
+        if value is not None:
+            chosen[field.name] = _plain(value, type(None) in get_args(field.type))
+    return options(**chosen)
+
+
+def _plain(value: Any, may_be_unlimited: bool) -> Any:
+    if not isinstance(value, timedelta):
+        return value
+    return None if may_be_unlimited and not value else value.total_seconds()
