@@ -43,7 +43,6 @@ check: setup ## Check format, lint, types and import contracts
 	ruff format --check .
 	ruff check .
 	mypy
-	pyright --pythonpath $(PY)
 	@for package in acp_integration acp_fastapi acp_django; do \
 		echo "pyright --verifytypes $$package" && \
 		pyright --pythonpath $(PY) --ignoreexternal --verifytypes $$package || exit 1; \
