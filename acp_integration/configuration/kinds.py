@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, SecretStr
 
-from acp_integration.configuration import values
+from acp_integration.configuration import addresses, quantities, values
 
 MASK = "**********"
 
@@ -69,17 +69,17 @@ Flag = Annotated[bool, BeforeValidator(values.boolean), Kind("true or false")]
 Text = Annotated[str, BeforeValidator(values.text), Kind("text")]
 Number = Annotated[int, BeforeValidator(values.positive_integer), Kind("integer above 0")]
 Port = Annotated[int, BeforeValidator(values.port), Kind("port")]
-Size = Annotated[int, BeforeValidator(values.size), Kind("size")]
-Duration = Annotated[timedelta, BeforeValidator(values.duration), Kind("duration")]
-PositiveDuration = Annotated[timedelta, BeforeValidator(values.positive_duration), Kind("duration above 0")]
+Size = Annotated[int, BeforeValidator(quantities.size), Kind("size")]
+Duration = Annotated[timedelta, BeforeValidator(quantities.duration), Kind("duration")]
+PositiveDuration = Annotated[timedelta, BeforeValidator(quantities.positive_duration), Kind("duration above 0")]
 Items = Annotated[tuple[str, ...], BeforeValidator(values.items), Kind("list")]
 Names = Annotated[tuple[str, ...], BeforeValidator(values.names), Kind("list of names")]
-Origins = Annotated[tuple[str, ...], BeforeValidator(values.origins), Kind("list of origins")]
-Hosts = Annotated[tuple[str, ...], BeforeValidator(values.hosts), Kind("list of hosts")]
-Directories = Annotated[tuple[str, ...], BeforeValidator(values.directories), Kind("list of absolute paths")]
-EndpointPath = Annotated[str, BeforeValidator(values.endpoint_path), Kind("path")]
-WebSocketUri = Annotated[str, BeforeValidator(values.websocket_uri), Kind("ws or wss URI")]
-HttpUri = Annotated[str, BeforeValidator(values.http_uri), Kind("http or https URI")]
+Origins = Annotated[tuple[str, ...], BeforeValidator(addresses.origins), Kind("list of origins")]
+Hosts = Annotated[tuple[str, ...], BeforeValidator(addresses.hosts), Kind("list of hosts")]
+Directories = Annotated[tuple[str, ...], BeforeValidator(addresses.directories), Kind("list of absolute paths")]
+EndpointPath = Annotated[str, BeforeValidator(addresses.endpoint_path), Kind("path")]
+WebSocketUri = Annotated[str, BeforeValidator(addresses.websocket_uri), Kind("ws or wss URI")]
+HttpUri = Annotated[str, BeforeValidator(addresses.http_uri), Kind("http or https URI")]
 SessionStore = Annotated[
     str, BeforeValidator(values.session_store), Kind("`none`, `memory:`, `sqlite:///path` or `django`")
 ]

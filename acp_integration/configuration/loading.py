@@ -1,23 +1,20 @@
 """From sources to a settings object: one validation, and every bad key in one error."""
 
 import logging
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from dotenv import dotenv_values
 from pydantic import BaseModel, ValidationError
 
-from acp_integration.configuration.environment import environment_source, named_environment_source
-from acp_integration.configuration.files import Files, expand, is_environment_file, read_toml
 from acp_integration.configuration.keys import Path, canonical, dotted, prefix_path
 from acp_integration.configuration.kinds import MASK
 from acp_integration.configuration.merging import Merge, Winner
-from acp_integration.configuration.schema import Key, Schema, schema_of
+from acp_integration.configuration.places import Places
+from acp_integration.configuration.schema import Key, schema_of
 from acp_integration.configuration.shown import shown
-from acp_integration.configuration.sources import Entry, Source, arguments_source, mapping_source
+from acp_integration.configuration.sources import Entry, Source, mapping_source
 from acp_integration.errors import ConfigurationError, UnknownKey
 
 logger = logging.getLogger(__name__)
@@ -36,48 +33,6 @@ class Loaded(Generic[S]):
 
     settings: S
     origins: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Everything settings may come from.
-
-    Attributes:
-        arguments: keys given in code, without a prefix.
-        environ: the environment, or None for that of this process.
-        mapping: the framework's own settings.
-        files: files and project directories.
-    """
-
-    arguments: Mapping[Any, Any] | None = None
-    environ: Mapping[str, str] | None = None
-    mapping: Mapping[Any, Any] | None = None
-    files: Files = ()
-
-    def sources(self, prefix: Path, schema: Schema, *, named: bool = False) -> list[Source]:
-        """The sources, the strongest first."""
-        variables = named_environment_source if named else environment_source
-        paths = expand(self.files)
-        return [
-            arguments_source(self.arguments or {}),
-            variables(os.environ if self.environ is None else self.environ, prefix, schema),
-            *(
-                variables(_read_environment_file(path), prefix, schema, str(path), file=True)
-                for path in paths
-                if is_environment_file(path)
-            ),
-            mapping_source(self.mapping or {}, prefix),
-            *(
-                mapping_source(read_toml(path, "".join(prefix[:1])), prefix, str(path), file=True)
-                for path in paths
-                if not is_environment_file(path)
-            ),
-        ]
-
-
-def _read_environment_file(path: os.PathLike[str]) -> dict[str, str]:
-    # Without interpolation: a file must not pull other variables of the process into a setting.
-    return {name: value for name, value in dotenv_values(path, interpolate=False).items() if value is not None}
 
 
 def read_mapping(settings: type[S], mapping: Mapping[Any, Any], prefix: str) -> S:
@@ -145,7 +100,7 @@ class _Reading(Generic[S]):
 
     def loaded(self) -> Loaded[S]:
         """What was read; called only when nothing is wrong."""
-        assert self.settings is not None  # noqa: S101
+        assert self.settings is not None
         origins = {dotted(path): _origin(winner) for path, winner in self.merge.winners.items()}
         return Loaded(self.settings, MappingProxyType(origins))
 
@@ -156,7 +111,7 @@ def _origin(winner: Winner) -> str:
 
 def _lines(error: ValidationError, merge: Merge) -> list[str]:
     by_location = {merge.schema.location(path): path for path in merge.winners}
-    problems = ((problem, by_location[problem["loc"]]) for problem in error.errors(include_url=False))
+    problems = ((problem, by_location[tuple(map(str, problem["loc"]))]) for problem in error.errors(include_url=False))
     return [_line(problem, merge.winners[path], merge.schema.key(path)) for problem, path in problems]
 
 

@@ -1,6 +1,6 @@
 """The settings of an agent that this process serves."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -29,56 +29,64 @@ from acp_integration.settings.sections import Section, Settings, options_of
 class Listener(Section):
     """Where an own listener binds; a web server that already listens decides that itself."""
 
-    host: Text | None = Field(None, description="Address to bind; unset binds the loopback addresses only.")
-    port: Port | None = Field(None, description="Port to bind; 0 takes a free one.")
-    max_concurrent_streams_per_connection: Number | None = Field(None, description="HTTP/2 streams of one connection.")
+    host: Text | None = Field(default=None, description="Address to bind; unset binds the loopback addresses only.")
+    port: Port | None = Field(default=None, description="Port to bind; 0 takes a free one.")
+    max_concurrent_streams_per_connection: Number | None = Field(
+        default=None, description="HTTP/2 streams of one connection."
+    )
 
 
 class Http(Section):
     """How the agent is served over HTTP and WebSocket."""
 
-    path: EndpointPath | None = Field(None, description="Path of the endpoint.")
+    path: EndpointPath | None = Field(default=None, description="Path of the endpoint.")
     allowed_origins: Origins | None = Field(
-        None, description="Browser origins served besides loopback; `*` is any origin."
+        default=None, description="Browser origins served besides loopback; `*` is any origin."
     )
     allowed_hosts: Hosts | None = Field(
-        None, description="Hosts the endpoint may be called by; unset checks nothing. Django applies its own rule."
+        default=None,
+        description="Hosts the endpoint may be called by; unset checks nothing. Django applies its own rule.",
     )
     require_auth: Flag | None = Field(
-        None, description="With no user and no guard, serve loopback peers only; others are refused with 403."
+        default=None, description="With no user and no guard, serve loopback peers only; others are refused with 403."
     )
     allow_stdio_mcp_servers: Flag | None = Field(
-        None, description="Let a remote client name MCP servers, which are commands that this machine runs."
+        default=None, description="Let a remote client name MCP servers, which are commands that this machine runs."
     )
     roots: Directories | None = Field(
-        None, description="Directories inside which the working directory of a remote client's session must lie."
+        default=None,
+        description="Directories inside which the working directory of a remote client's session must lie.",
     )
     max_post_body_size: Size | None = Field(
-        None, description="Largest POST body and WebSocket message; only lowers `max-message-size`."
+        default=None, description="Largest POST body and WebSocket message; only lowers `max-message-size`."
     )
-    keep_alive_interval: Duration | None = Field(None, description="Time between comments on an idle event stream.")
+    keep_alive_interval: Duration | None = Field(
+        default=None, description="Time between comments on an idle event stream."
+    )
     mailbox_capacity: Number | None = Field(
-        None, description="Events kept while nobody reads a stream; one more closes the connection."
+        default=None, description="Events kept while nobody reads a stream; one more closes the connection."
     )
     max_pending_sse_events: Number | None = Field(
-        None, description="Events queued for a reader; one more detaches it, the events are kept."
+        default=None, description="Events queued for a reader; one more detaches it, the events are kept."
     )
     max_web_socket_pending_frames: Number | None = Field(
-        None, description="Frames queued for a socket; one more closes it."
+        default=None, description="Frames queued for a socket; one more closes it."
     )
     max_provisional_sessions: Number | None = Field(
-        None, description="Session streams opened before their session is known, for each connection."
+        default=None, description="Session streams opened before their session is known, for each connection."
     )
-    max_connections: Number | None = Field(None, description="Connections open at once.")
-    max_connections_per_principal: Number | None = Field(None, description="Connections of one user open at once.")
+    max_connections: Number | None = Field(default=None, description="Connections open at once.")
+    max_connections_per_principal: Number | None = Field(
+        default=None, description="Connections of one user open at once."
+    )
     connection_idle_timeout: Duration | None = Field(
-        None, description="How long an HTTP connection lives with no stream, no turn and no request."
+        default=None, description="How long an HTTP connection lives with no stream, no turn and no request."
     )
-    shutdown_timeout: PositiveDuration | None = Field(None, description="Bound of closing the endpoint.")
+    shutdown_timeout: PositiveDuration | None = Field(default=None, description="Bound of closing the endpoint.")
     web_socket_idle_timeout: PositiveDuration | None = Field(
-        None, description="Silence after which a socket is closed."
+        default=None, description="Silence after which a socket is closed."
     )
-    initialize_timeout: PositiveDuration | None = Field(None, description="How long `initialize` may take.")
+    initialize_timeout: PositiveDuration | None = Field(default=None, description="How long `initialize` may take.")
     listener: Listener = Listener()
 
 
@@ -86,7 +94,7 @@ class AgentTransport(Section):
     """How the agent is reached."""
 
     type: TransportType | None = Field(
-        None,
+        default=None,
         description="What is served; unset, the way the process was started decides, and a start that contradicts "
         "an explicit value fails. `http` and `websocket` are the same endpoint.",
     )
@@ -96,8 +104,8 @@ class AgentTransport(Section):
 class Backplane(Section):
     """How the workers that serve one agent find each other's connections."""
 
-    url: Text | None = Field(None, description="Where workers meet; unset, those of one host find each other.")
-    key: Secret | None = Field(None, description="Key that authenticates messages between hosts.")
+    url: Text | None = Field(default=None, description="Where workers meet; unset, those of one host find each other.")
+    key: Secret | None = Field(default=None, description="Key that authenticates messages between hosts.")
 
 
 class AcpAgentSettings(Settings):
@@ -108,38 +116,45 @@ class AcpAgentSettings(Settings):
     """
 
     default_prefix: ClassVar[str] = "acp.agent"
+    defaults: ClassVar[tuple[Any, ...]] = (HostOptions(), RuntimeOptions(), EndpointOptions(), ListenerOptions())
 
-    enabled: Flag | None = Field(None, description="Serve an agent; false creates none, on any transport.")
-    request_timeout: Duration | None = Field(None, description="How long a client may take to answer a request.")
+    enabled: Flag | None = Field(default=None, description="Serve an agent; false creates none, on any transport.")
+    request_timeout: Duration | None = Field(
+        default=None, description="How long a client may take to answer a request."
+    )
     interaction_timeout: Duration | None = Field(
-        None, description="How long a person may take to answer a permission request or an elicitation."
+        default=None, description="How long a person may take to answer a permission request or an elicitation."
     )
     cancel_grace_period: Duration | None = Field(
-        None, description="Time a handler has to finish after its turn was cancelled."
+        default=None, description="Time a handler has to finish after its turn was cancelled."
     )
-    max_prompt_duration: Duration | None = Field(None, description="How long one turn may take.")
+    max_prompt_duration: Duration | None = Field(default=None, description="How long one turn may take.")
     max_concurrent_requests: Number | None = Field(
-        None, description="Prompts, MCP and extension requests at once on one connection; the next is refused."
+        default=None, description="Prompts, MCP and extension requests at once on one connection; the next is refused."
     )
-    sync_threads: Number | None = Field(None, description="Threads of this process that run sync handlers.")
+    sync_threads: Number | None = Field(default=None, description="Threads of this process that run sync handlers.")
     drain_timeout: Duration | None = Field(
-        None, description="At end of input, time for turns to finish by themselves; 0 cancels them at once."
+        default=None, description="At end of input, time for turns to finish by themselves; 0 cancels them at once."
     )
-    abort_timeout: Duration | None = Field(None, description="Time for cancelled turns to end before they are aborted.")
-    session_idle_timeout: Duration | None = Field(None, description="Age at which an unused session is forgotten.")
+    abort_timeout: Duration | None = Field(
+        default=None, description="Time for cancelled turns to end before they are aborted."
+    )
+    session_idle_timeout: Duration | None = Field(
+        default=None, description="Age at which an unused session is forgotten."
+    )
     detached_turn_timeout: Duration | None = Field(
-        None, description="How long a turn of an HTTP connection goes on with nobody reading its stream."
+        default=None, description="How long a turn of an HTTP connection goes on with nobody reading its stream."
     )
-    max_message_size: Size | None = Field(None, description="Largest message accepted, on every transport.")
+    max_message_size: Size | None = Field(default=None, description="Largest message accepted, on every transport.")
     shutdown_on_transport_end: Flag | None = Field(
-        None, description="Stop the application when its only transport has ended; never for HTTP."
+        default=None, description="Stop the application when its only transport has ended; never for HTTP."
     )
     handler_executor: ExecutorName | None = Field(
-        None, description="Where sync handlers run: `none` for own threads; unset, the framework's threads."
+        default=None, description="Where sync handlers run: `none` for own threads; unset, the framework's threads."
     )
-    session_store: SessionStore | None = Field(None, description="What keeps sessions over a restart.")
+    session_store: SessionStore | None = Field(default=None, description="What keeps sessions over a restart.")
     plugins: Names | None = Field(
-        None, description="Installed plugins to use, by name, or `all`; without any, none is looked for."
+        default=None, description="Installed plugins to use, by name, or `all`; without any, none is looked for."
     )
     transport: AgentTransport = AgentTransport()
     backplane: Backplane = Backplane()

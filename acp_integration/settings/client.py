@@ -19,7 +19,8 @@ from acp_integration.configuration.kinds import (
     TransportType,
     WebSocketUri,
 )
-from acp_integration.configuration.loading import Places, read_named
+from acp_integration.configuration.loading import read_named
+from acp_integration.configuration.places import Places
 from acp_integration.options import ClientOptions
 from acp_integration.settings.sections import Section, Settings, options_of
 
@@ -27,34 +28,36 @@ from acp_integration.settings.sections import Section, Settings, options_of
 class Stdio(Section):
     """An agent that is started as a child process."""
 
-    command: Text | None = Field(None, description="Program to start.")
-    args: Items = Field((), description="Arguments of the program.")
+    command: Text | None = Field(default=None, description="Program to start.")
+    args: Items = Field(default=(), description="Arguments of the program.")
     env: SecretTable = Field(
-        Secrets(), description="Variables added to the environment of the program; names keep their case."
+        default=Secrets(), description="Variables added to the environment of the program; names keep their case."
     )
-    cwd: Text | None = Field(None, description="Directory the program is started in.")
-    inherit_environment: Flag | None = Field(None, description="Hand the environment of this process to the program.")
+    cwd: Text | None = Field(default=None, description="Directory the program is started in.")
+    inherit_environment: Flag | None = Field(
+        default=None, description="Hand the environment of this process to the program."
+    )
 
 
 class WebSocket(Section):
     """An agent that is reached over WebSocket."""
 
-    uri: WebSocketUri | None = Field(None, description="Address of the agent, for example `wss://host/acp`.")
-    connect_timeout: PositiveDuration | None = Field(None, description="How long connecting may take.")
-    headers: SecretTable = Field(Secrets(), description="Headers of the handshake.")
+    uri: WebSocketUri | None = Field(default=None, description="Address of the agent, for example `wss://host/acp`.")
+    connect_timeout: PositiveDuration | None = Field(default=None, description="How long connecting may take.")
+    headers: SecretTable = Field(default=Secrets(), description="Headers of the handshake.")
 
 
 class ClientHttp(Section):
     """An agent that is reached over Streamable HTTP."""
 
-    uri: HttpUri | None = Field(None, description="Address of the agent, for example `https://host/acp`.")
-    headers: SecretTable = Field(Secrets(), description="Headers of every request.")
+    uri: HttpUri | None = Field(default=None, description="Address of the agent, for example `https://host/acp`.")
+    headers: SecretTable = Field(default=Secrets(), description="Headers of every request.")
 
 
 class ClientTransport(Section):
     """How the agent is reached; the type need not be set when one transport is."""
 
-    type: TransportType | None = Field(None, description="Which transport to use when several are set.")
+    type: TransportType | None = Field(default=None, description="Which transport to use when several are set.")
     stdio: Stdio = Stdio()
     websocket: WebSocket = WebSocket()
     http: ClientHttp = ClientHttp()
@@ -63,12 +66,12 @@ class ClientTransport(Section):
 class Capabilities(Section):
     """What the client offers to the agent; each needs its handler."""
 
-    read_text_file: Flag | None = Field(None, description="Offer to read text files.")
-    write_text_file: Flag | None = Field(None, description="Offer to write text files.")
-    terminal: Flag | None = Field(None, description="Offer terminals.")
-    elicitation_form: Flag | None = Field(None, description="Offer to ask the user with a form.")
-    elicitation_url: Flag | None = Field(None, description="Offer to send the user to an URL.")
-    boolean_config_options: Flag | None = Field(None, description="Offer session options that are on or off.")
+    read_text_file: Flag | None = Field(default=None, description="Offer to read text files.")
+    write_text_file: Flag | None = Field(default=None, description="Offer to write text files.")
+    terminal: Flag | None = Field(default=None, description="Offer terminals.")
+    elicitation_form: Flag | None = Field(default=None, description="Offer to ask the user with a form.")
+    elicitation_url: Flag | None = Field(default=None, description="Offer to send the user to an URL.")
+    boolean_config_options: Flag | None = Field(default=None, description="Offer session options that are on or off.")
 
     def protocol(self) -> dict[str, Any]:
         """The capabilities as ``initialize`` announces them."""
@@ -92,14 +95,15 @@ class AcpClientSettings(Settings):
     """
 
     default_prefix: ClassVar[str] = "acp.client"
+    defaults: ClassVar[tuple[Any, ...]] = (ClientOptions(),)
     named_prefix: ClassVar[str] = "acp.clients"
 
     request_timeout: Duration | None = Field(
-        None, description="How long the agent may take to answer, but for a prompt."
+        default=None, description="How long the agent may take to answer, but for a prompt."
     )
-    prompt_timeout: Duration | None = Field(None, description="How long the agent may take to answer a prompt.")
-    initialize_timeout: PositiveDuration | None = Field(None, description="How long `initialize` may take.")
-    max_message_size: Size | None = Field(None, description="Largest message accepted, on every transport.")
+    prompt_timeout: Duration | None = Field(default=None, description="How long the agent may take to answer a prompt.")
+    initialize_timeout: PositiveDuration | None = Field(default=None, description="How long `initialize` may take.")
+    max_message_size: Size | None = Field(default=None, description="Largest message accepted, on every transport.")
     transport: ClientTransport = ClientTransport()
     capabilities: Capabilities = Capabilities()
 

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from acp_integration.configuration.files import Files
-from acp_integration.configuration.loading import Places, read, read_mapping
+from acp_integration.configuration.loading import read, read_mapping
+from acp_integration.configuration.places import Places
 
 Options = TypeVar("Options")
 
@@ -25,6 +26,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid")
     default_prefix: ClassVar[str] = ""
+    defaults: ClassVar[tuple[Any, ...]] = ()
+    """The options that hold what is in effect for an unset key."""
 
     @classmethod
     def settings_customise_sources(
