@@ -22,16 +22,16 @@ class AgentBuilder:
 
     def __init__(self, agent: Any, settings: Any = None, *, executor: HandlerExecutor | None = None) -> None:
         self._agent = agent
-        self._options = RuntimeOptions() if settings is None else settings.runtime_options()
-        self._executor = executor or ThreadExecutor(ThreadLimit(self._options.sync_threads))
+        self.options = RuntimeOptions() if settings is None else settings.runtime_options()
+        self._executor = executor or ThreadExecutor(ThreadLimit(self.options.sync_threads))
 
     def build(self, transport: Transport, caller: Caller = LOCAL) -> AgentRuntime:
         """The runtime of the agent on one transport."""
-        return AgentRuntime(self._bind(), transport, caller, self._options)
+        return AgentRuntime(self._bind(), transport, caller, self.options)
 
     def build_factory(self) -> AgentFactory:
         """What makes a fresh runtime for each connection; nothing is read or checked again."""
-        bound, options = self._bind(), self._options
+        bound, options = self._bind(), self.options
 
         def factory(transport: Transport, caller: Caller = LOCAL) -> AgentRuntime:
             return AgentRuntime(bound, transport, caller, options)

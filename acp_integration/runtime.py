@@ -40,7 +40,7 @@ class AgentRuntime:
         self._peer = Peer(self._connection, caller, self._options)
         self._dispatch = Dispatch(agent, self._peer, self._spawn)
         self._tasks: TaskGroup | None = None
-        self._reading = anyio.CancelScope()
+        self._reading: anyio.CancelScope | None = None
         self._changed = anyio.Event()
         self._stopping = False
         self._lost = False
@@ -58,8 +58,7 @@ class AgentRuntime:
     def stop(self) -> None:
         """Read no more, cancel what runs, and let `serve` return; called on the connection's loop."""
         self._stopping = True
-        self._reading.cancel()
-        self._notice()
+        self._end_reading()
 
     async def serve(self) -> None:
         """Serve until the client is gone and everything read was answered.
@@ -80,7 +79,9 @@ class AgentRuntime:
                 await self._transport.aclose()
 
     async def _read(self) -> None:
-        with self._reading:
+        with anyio.CancelScope() as self._reading:
+            if self._stopping or self._lost:
+                return
             try:
                 while frames := await self._transport.receive():
                     for frame in frames:
@@ -92,7 +93,11 @@ class AgentRuntime:
     async def _watch_reader(self) -> None:
         await self._transport.wait_broken()
         self._lost = True
-        self._reading.cancel()
+        self._end_reading()
+
+    def _end_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
         self._notice()
 
     async def _wind_down(self) -> None:

@@ -1,0 +1,41 @@
+"""Keeps standard input and output for the protocol, before any code of the application is imported.
+
+Imports next to nothing, because it has to run first.
+"""
+
+import contextlib
+import os
+import sys
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StandardStreams:
+    """Private copies of the process's standard input and output; child processes do not inherit them."""
+
+    read_fd: int
+    write_fd: int
+
+
+def guard_standard_streams() -> StandardStreams:
+    """Take fd 0 and 1 for the protocol.
+
+    From then on fd 0 is the null device, so that neither the application nor a child eats frames, and fd 1 goes where
+    fd 2 goes, so that whatever is printed, logged or written from C lands beside the log and not between frames.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        with contextlib.suppress(OSError):
+            os.fstat(fd)
+            continue
+        os.dup2(null, fd)  # an editor may have started the process without it
+    streams = StandardStreams(os.dup(0), os.dup(1))
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    if sys.stdout is not None:
+        # What was printed before and is still buffered is flushed to fd 1, which is no longer the protocol's.
+        sys.stdout.flush()
+        with contextlib.suppress(AttributeError):
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    return streams

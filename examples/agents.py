@@ -1,0 +1,90 @@
+"""Two agents without a framework: one that is of use, and one that shows every path to a client that tests itself."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from acp_integration import PromptContext, acp_agent, on
+
+
+@acp_agent(name="tally", title="Tally", version="1.0.0")
+class TallyAgent:
+    """Counts the files below the session's directory by their ending: `/count` or `/count py`."""
+
+    @on.prompt
+    async def answer(self, turn: PromptContext) -> AsyncIterator[str]:
+        wanted = turn.text.removeprefix("/count").strip().lstrip(".")
+        async with turn.tool_call("Count files", kind="search"):
+            counts = await asyncio.to_thread(_count_files, Path(turn.session.cwd))
+        for ending, count in counts.most_common(10):
+            if wanted in ("", ending):
+                yield f"{count:6} .{ending}\n"
+        yield f"{counts.total():6} files in all"
+
+
+def _count_files(root: Path, limit: int = 100_000) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        counts.update(Path(folder, name).suffix.lstrip(".") or "none" for name in files)
+        if counts.total() > limit:
+            break
+    return counts
+
+
+@acp_agent(name="probe", title="Probe", version="1.0.0")
+class ProbeAgent:
+    """The first word of a prompt chooses what the agent does."""
+
+    @on.prompt
+    async def answer(self, turn: PromptContext) -> None:
+        word = turn.text.replace("...", ":").split(":")[0].split()[0] if turn.text.strip() else ""
+        behaviour = getattr(self, f"_{word}", self._echo)
+        await behaviour(turn)
+
+    async def _echo(self, turn: PromptContext) -> None:
+        await turn.send_message(f"echo: {turn.text}")
+
+    async def _stream(self, turn: PromptContext) -> None:
+        _, count, *size = turn.text.split(":")
+        chunk = "x" * int(size[0] if size else 20)
+        for _ in range(int(count)):
+            await turn.send_message(chunk)
+
+    async def _wait_for_cancel(self, turn: PromptContext) -> None:
+        await turn.send_message("waiting")
+        await asyncio.Event().wait()
+
+    async def _sleep(self, turn: PromptContext) -> None:
+        await turn.send_message("sleeping")
+        await asyncio.sleep(float(turn.text.split(":")[1]))
+        await turn.send_message("awake")
+
+    async def _perm(self, turn: PromptContext) -> None:
+        async with turn.tool_call("Do what needs permission", kind="edit") as call:
+            chosen = await turn.request_permission(
+                call,
+                [
+                    {"optionId": "y", "name": "Yes", "kind": "allow_once"},
+                    {"optionId": "n", "name": "No", "kind": "reject_once"},
+                ],
+            )
+        await turn.send_message("permission:cancelled" if chosen is None else f"permission:selected:{chosen}")
+
+    async def _finally(self, turn: PromptContext) -> None:
+        await turn.send_message("waiting")
+        try:
+            await turn.wait_cancelled()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.05)
+            await turn.send_message("cleaned up")
+
+    async def _thought(self, turn: PromptContext) -> None:
+        await turn.send_thought("thinking")
+        await turn.send_message("thought")
+
+    async def _fail(self, turn: PromptContext) -> None:
+        raise RuntimeError("this text never reaches the client")
