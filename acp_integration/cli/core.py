@@ -1,6 +1,6 @@
 """The core's own command line: a target is a module, or an agent in a module."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +18,10 @@ class CoreProgram:
     """Serves an `@acp_agent` class or function that lives in no application."""
 
     name: Final = "python -m acp_integration"
-    target_help: Final = "the agent: module:Name, or a module that defines one"
+
+    def add_arguments(self, command: ArgumentParser) -> None:
+        """The core serves what is named."""
+        command.add_argument("target", metavar="TARGET", help="the agent: module:Name, or a module that defines one")
 
     @asynccontextmanager
     async def open(self, options: Namespace) -> AsyncIterator[Served]:

@@ -1,6 +1,6 @@
 """What differs between the command lines of the core and of a framework: how a target becomes a served agent."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -33,9 +33,8 @@ class Program(Protocol):
         """How the command line is called, for its help."""
         ...
 
-    @property
-    def target_help(self) -> str:
-        """What a target is, for the help."""
+    def add_arguments(self, command: ArgumentParser) -> None:
+        """Add what says which agent is meant to a command: a TARGET, or whatever stands in its place."""
         ...
 
     def open(self, options: Namespace) -> AbstractAsyncContextManager[Served]:

@@ -19,7 +19,7 @@ DESCRIPTION: Final = (
 
 def add_arguments(command: argparse.ArgumentParser, program: Program) -> None:
     """What the command takes."""
-    command.add_argument("target", metavar="TARGET", help=program.target_help)
+    program.add_arguments(command)
 
 
 def run(program: Program, options: argparse.Namespace, streams: StandardStreams | None) -> int:
