@@ -1,7 +1,8 @@
 """The core's own command line: a target is a module, or an agent in a module."""
 
+import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -10,8 +11,8 @@ import acp_integration
 from acp_integration.assembly import AgentBuilder
 from acp_integration.cli.program import Served
 from acp_integration.configuration.presence import anything_set
-from acp_integration.cli.loading import load_agent, project_directory
-from acp_integration.options import RuntimeOptions
+from acp_integration.discovery import resolve_agent
+from acp_integration.errors import ConfigurationError
 
 
 class CoreProgram:
@@ -26,13 +27,36 @@ class CoreProgram:
     @asynccontextmanager
     async def open(self, options: Namespace) -> AsyncIterator[Served]:
         """Import the target and build it."""
-        agent = load_agent(options.target)
-        builder = AgentBuilder(agent, load_settings(files=[project_directory(agent)]))
+        candidate = resolve_agent(options.target)
+        settings = load_settings(files=project_files(candidate.agent_class.__module__))
+        require_stdio(settings)
+        builder = AgentBuilder(candidate, settings)
         yield Served(builder.build_factory(), builder.options)
 
 
-def load_settings(mapping: Mapping[str, Any] | None = None, files: Any = ()) -> Any:
+def load_settings(mapping: Mapping[str, Any] | None = None, files: Sequence[Path] = ()) -> Any:
     """The agent's settings; None if nothing is set, which saves the import of the settings library."""
     if not anything_set(mapping, files=files):
         return None
     return acp_integration.AcpAgentSettings.load(mapping, files=files)
+
+
+def require_stdio(settings: Any) -> None:
+    """Refuse to serve on standard input and output what the settings say is served otherwise.
+
+    Raises:
+        ConfigurationError: naming the key.
+    """
+    kind = getattr(getattr(settings, "transport", None), "type", None)
+    if kind not in (None, "stdio"):
+        raise ConfigurationError(f"acp.agent.transport.type={kind} contradicts this command, which serves stdio: remove one")
+
+
+def project_files(module_name: str) -> Sequence[Path]:
+    """The directory that holds the target's top-level package or module: settings files are looked for there only."""
+    top = sys.modules.get(module_name.partition(".")[0])
+    paths = list(getattr(top, "__path__", ()))
+    if paths:
+        return [Path(paths[0]).parent]
+    file = getattr(top, "__file__", None)
+    return [Path(file).parent] if file else []
