@@ -1,0 +1,116 @@
+"""Messages made by walking the schema, and broken on purpose."""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+STRINGS = ["", "a", "text", "boolean", "stdio", "/tmp", "é\U0001f600", "form", "sess-1", "object"]
+JUNK: list[Any] = [None, True, False, 0, -1, 1.0, 1.5, 70000, "", "x", "boolean", [], {}, [None], [{}], {"a": 1}, {"type": "q"}]
+MOST_MUTATIONS = 4
+
+Path = tuple[str | int, ...]
+
+
+class Generator:
+    """Instances of the definitions of a schema; the same random numbers make the same instances."""
+
+    def __init__(self, definitions: Mapping[str, Any], random: Random) -> None:
+        self._definitions = definitions
+        self._random = random
+
+    def instance(self, name: str) -> Any:
+        """An instance of a definition, valid but for what the schema forbids with `not`."""
+        return self._make(self._definitions[name])
+
+    def broken(self, value: Any) -> Any:
+        """The same value with up to a few places changed, taken out or added."""
+        root = {"root": value}
+        for _ in range(self._random.randrange(MOST_MUTATIONS + 1)):
+            self._break_one(root)
+        return root["root"]
+
+    def _make(self, schema: Any) -> Any:
+        if schema is True or not isinstance(schema, Mapping):
+            return self._junk()
+        parts = [self._definitions[schema["$ref"].rpartition("/")[2]]] if "$ref" in schema else []
+        parts += schema.get("allOf", [])
+        parts += [self._random.choice(schema[key]) for key in ("anyOf", "oneOf") if key in schema]
+        values = [self._make(part) for part in parts]
+        if "properties" in schema:
+            values.append(self._properties(schema))
+        if values:
+            return _merged(values)
+        return self._plain(schema)
+
+    def _properties(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        required = schema.get("required", ())
+        return {
+            key: self._make(part)
+            for key, part in schema["properties"].items()
+            if key in required or self._random.random() < 0.4
+        }
+
+    def _plain(self, schema: Mapping[str, Any]) -> Any:
+        if "const" in schema:
+            return schema["const"]
+        kinds = schema.get("type", "any")
+        kind = self._random.choice(kinds) if isinstance(kinds, list) else kinds
+        if kind == "array":
+            return [self._make(schema.get("items", True)) for _ in range(self._random.randrange(3))]
+        if kind == "object":
+            inner = schema.get("additionalProperties", True)
+            return {self._random.choice("abc"): self._make(inner) for _ in range(self._random.randrange(3))}
+        return self._scalar(kind)
+
+    def _scalar(self, kind: str) -> Any:
+        match kind:
+            case "string":
+                return self._random.choice(STRINGS)
+            case "integer":
+                return self._random.choice([0, 1, 7, 65535, 2**31])
+            case "number":
+                return self._random.choice([0, 0.5, 3])
+            case "boolean":
+                return self._random.random() < 0.5
+            case "null":
+                return None
+            case _:
+                return self._junk()
+
+    def _junk(self) -> Any:
+        return deepcopy(self._random.choice(JUNK))
+
+    def _break_one(self, root: dict[str, Any]) -> None:
+        path = self._random.choice(list(_places(root)))
+        parent = _at(root, path[:-1])
+        key = path[-1]
+        match self._random.randrange(4):
+            case 0 if path != ("root",):
+                del parent[key]
+            case 1 if isinstance(parent[key], dict):
+                parent[key]["unheardOf"] = self._junk()
+            case 2 if isinstance(parent[key], list):
+                parent[key].append(self._junk())
+            case _:
+                parent[key] = self._junk()
+
+
+def _merged(values: list[Any]) -> Any:
+    objects = [value for value in values if isinstance(value, dict)]
+    if len(objects) < len(values):
+        return next(value for value in values if not isinstance(value, dict))
+    return {key: value for each in objects for key, value in each.items()}
+
+
+def _places(value: Any, path: Path = ()) -> Iterator[Path]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from _places(item, (*path, key))
+
+
+def _at(value: Any, path: Path) -> Any:
+    for key in path:
+        value = value[key]
+    return value
