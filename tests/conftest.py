@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from inspect import iscoroutinefunction
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import anyio
@@ -98,7 +99,9 @@ def end_group(pid: int) -> None:
         return
 
 
-def _reap(process: subprocess.Popen[bytes]) -> None:
+def _reap(process: subprocess.Popen[bytes], watchdog: Timer) -> None:
+    watchdog.cancel()
+    watchdog.join()
     end_group(process.pid)
     process.wait(PROCESS_BOUND)
     for stream in (process.stdin, process.stdout, process.stderr):
@@ -108,13 +111,18 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture
 def spawn() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start ``spawn(*command, **popen_options)``: pipes by default, a group of its own, reaped at the end."""
+    """Start ``spawn(*command, lifetime=60, **popen_options)``, with pipes by default and a process group of its own.
+
+    It is reaped at the end of the test; past its lifetime, in seconds, it is killed, so that no read from it blocks for ever.
+    """
     with ExitStack() as processes:
 
-        def start(*command: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+        def start(*command: str | Path, lifetime: float = PROCESS_BOUND, **options: Any) -> subprocess.Popen[bytes]:
             pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
             process = subprocess.Popen([*map(str, command)], **{**pipes, **options}, start_new_session=True)
-            processes.callback(_reap, process)
+            watchdog = Timer(lifetime, end_group, [process.pid])
+            watchdog.start()
+            processes.callback(_reap, process, watchdog)
             return process
 
         yield start
@@ -129,7 +137,7 @@ def run_command(
     def run(
         *command: str | Path, stdin: str = "", timeout: float = PROCESS_BOUND, **options: Any
     ) -> subprocess.CompletedProcess[str]:
-        process = spawn(*command, **options)
+        process = spawn(*command, lifetime=timeout + PROCESS_BOUND, **options)
         out, err = (output.decode() for output in process.communicate(stdin.encode(), timeout))
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 

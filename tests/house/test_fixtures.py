@@ -93,6 +93,11 @@ def test_a_spawned_process_leads_its_own_group(spawn):
     assert os.getpgid(process.pid) == process.pid
 
 
+def test_a_spawned_process_outlives_its_lifetime_by_no_read(spawn):
+    process = spawn(sys.executable, "-c", "input()", lifetime=0.1)
+    assert process.stdout.read() == b""
+
+
 async def test_a_bound_ends_a_wait_that_would_last_for_ever(bound):
     with pytest.raises(TimeoutError), bound(0.01):
         await anyio.sleep_forever()
