@@ -113,7 +113,7 @@ def _reap(process: subprocess.Popen[bytes], watchdog: Timer) -> None:
 def spawn() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start ``spawn(*command, lifetime=60, **popen_options)``, with pipes by default and a process group of its own.
 
-    It is reaped at the end of the test; past its lifetime, in seconds, it is killed, so that no read from it blocks for ever.
+    It is reaped at the end of the test, and killed when its lifetime (seconds) is over, so no read blocks for ever.
     """
     with ExitStack() as processes:
 
