@@ -1,17 +1,14 @@
-"""How an agent is declared: `@acp_agent` on a class or function, `on.*` on its handlers. Declares only, binds nothing."""
+"""How an agent is declared: `@acp_agent` on a class or function. Declares only, binds nothing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
-from acp_integration.errors import HandlerError
-from acp_integration.wire import methods
+from acp_integration.handlers import on
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
 
 DECLARATION: Final = "__acp_agent__"
-MARKS: Final = "__acp_handlers__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,18 +24,6 @@ class AgentDeclaration:
     additional_directories: bool = False
     modes: tuple[Any, ...] = ()
     config_options: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class HandlerMark:
-    """What `on.*` says about a handler."""
-
-    method: str
-    image: bool = False
-    audio: bool = False
-    embedded_context: bool = False
-    cooperative: bool = False
-    notification: bool = False
 
 
 @overload
@@ -107,93 +92,4 @@ def declaration_of(agent: Any) -> AgentDeclaration | None:
     return declared if isinstance(declared, AgentDeclaration) else None
 
 
-def marks_of(function: Any) -> tuple[HandlerMark, ...]:
-    """The handler marks of one function."""
-    return tuple(getattr(function, MARKS, ()))
-
-
-def _mark(function: F, mark: HandlerMark) -> F:
-    setattr(function, MARKS, (*marks_of(function), mark))
-    return function
-
-
-def _decorator(method: str) -> Callable[[F], F]:
-    return lambda function: _mark(function, HandlerMark(method))
-
-
-class On:
-    """The handler decorators; each marks a method as the handler of one protocol method."""
-
-    def __init__(self) -> None:
-        self.initialize = _decorator(methods.INITIALIZE)
-        self.authenticate = _decorator(methods.AUTHENTICATE)
-        self.logout = _decorator(methods.LOGOUT)
-        self.new_session = _decorator(methods.SESSION_NEW)
-        self.load_session = _decorator(methods.SESSION_LOAD)
-        self.resume_session = _decorator(methods.SESSION_RESUME)
-        self.list_sessions = _decorator(methods.SESSION_LIST)
-        self.close_session = _decorator(methods.SESSION_CLOSE)
-        self.delete_session = _decorator(methods.SESSION_DELETE)
-        self.fork_session = _decorator(methods.SESSION_FORK)
-        self.set_mode = _decorator(methods.SESSION_SET_MODE)
-        self.set_config_option = _decorator(methods.SESSION_SET_CONFIG_OPTION)
-        self.cancel = _decorator(methods.SESSION_CANCEL)
-        self.list_providers = _decorator(methods.PROVIDERS_LIST)
-        self.set_provider = _decorator(methods.PROVIDERS_SET)
-        self.disable_provider = _decorator(methods.PROVIDERS_DISABLE)
-
-    @overload
-    def prompt(self, handler: F, /) -> F: ...
-    @overload
-    def prompt(
-        self,
-        *,
-        image: bool = False,
-        audio: bool = False,
-        embedded_context: bool = False,
-        cancellation: Literal["deliver", "cooperative"] = "deliver",
-    ) -> Callable[[F], F]: ...
-    def prompt(
-        self,
-        handler: Any = None,
-        /,
-        *,
-        image: bool = False,
-        audio: bool = False,
-        embedded_context: bool = False,
-        cancellation: Literal["deliver", "cooperative"] = "deliver",
-    ) -> Any:
-        """Handle `session/prompt`; used bare or with arguments.
-
-        Args:
-            image: whether prompts may hold images.
-            audio: whether prompts may hold audio.
-            embedded_context: whether prompts may hold embedded resources.
-            cancellation: `"deliver"` cancels an async handler once, `"cooperative"` only marks the turn.
-        """
-        cooperative = cancellation == "cooperative"
-        mark = HandlerMark(methods.SESSION_PROMPT, image, audio, embedded_context, cooperative)
-        return _mark(handler, mark) if handler is not None else lambda function: _mark(function, mark)
-
-    def mcp(self, method: str) -> Callable[[F], F]:
-        """Handle one `mcp/*` method (unstable)."""
-        if not method.startswith("mcp/"):
-            raise HandlerError(f"on.mcp takes the name of an MCP method such as 'mcp/message', not {method!r}")
-        return _decorator(method)
-
-    def ext_request(self, method: str) -> Callable[[F], F]:
-        """Handle an extension request; its name begins with an underscore."""
-        return _decorator(_extension(method))
-
-    def ext_notification(self, method: str) -> Callable[[F], F]:
-        """Handle an extension notification; its name begins with an underscore."""
-        return lambda function: _mark(function, HandlerMark(_extension(method), notification=True))
-
-
-on: Final = On()
-
-
-def _extension(method: str) -> str:
-    if not method.startswith("_"):
-        raise HandlerError(f"The name of an extension method begins with an underscore: '_{method}', not {method!r}")
-    return method
+__all__ = ["DECLARATION", "AgentDeclaration", "acp_agent", "declaration_of", "on"]

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from dataclasses import dataclass, field
 from typing import Any
 
-from acp_integration.agents import AgentDeclaration, HandlerMark, declaration_of, marks_of
+from acp_integration.agents import AgentDeclaration, declaration_of
+from acp_integration.handlers import HandlerMark, marks_of
 from acp_integration.context.ambient import enter_turn
 from acp_integration.context.blocking import SyncPromptContext
 from acp_integration.context.session import AcpSession
