@@ -43,10 +43,7 @@ check: setup ## Check format, lint, types and import contracts
 	ruff format --check .
 	ruff check .
 	mypy
-	@for package in acp_integration acp_fastapi acp_django; do \
-		echo "pyright --verifytypes $$package" && \
-		pyright --pythonpath $(PY) --ignoreexternal --verifytypes $$package || exit 1; \
-	done
+	$(PY) .ci/verify-types acp_integration acp_fastapi acp_django
 	lint-imports
 
 .PHONY: format
