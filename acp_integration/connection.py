@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, Final
 
 import msgspec
@@ -31,12 +31,13 @@ class _ErrorObject(msgspec.Struct):
 class Pending:
     """A request that was written and not answered yet."""
 
-    __slots__ = ("future", "id", "method", "session")
+    __slots__ = ("cancelled", "future", "id", "method", "session")
 
     def __init__(self, identifier: int, method: str, session: str | None) -> None:
         self.id = identifier
         self.method = method
         self.session = session
+        self.cancelled = False
         self.future: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
 
 
@@ -78,10 +79,16 @@ class Connection:
         self.write(jsonrpc.request_frame(pending.id, method, params), session)
         return pending
 
+    def cancel(self, pending: Pending) -> None:
+        """Ask the peer, once, to give a request up; its answer is still awaited."""
+        if pending.id in self._pending and not pending.cancelled:
+            pending.cancelled = True
+            self.notify("$/cancel_request", jsonrpc.encode({"requestId": pending.id}), pending.session)
+
     def withdraw(self, pending: Pending) -> None:
         """Give a request up: tell the peer once, and drop its answer if it comes."""
-        if self._pending.pop(pending.id, None) is not None:
-            self.notify("$/cancel_request", jsonrpc.encode({"requestId": pending.id}), pending.session)
+        self.cancel(pending)
+        self._pending.pop(pending.id, None)
 
     def settle(self, response: jsonrpc.Response) -> bool:
         """Hand an answer to whoever waits for it; False if nobody does."""
@@ -110,14 +117,16 @@ class Connection:
         for callback in callbacks:
             callback()
 
-    def close(self, error: ConnectionClosed) -> None:
-        """Fail what waits for an answer, and refuse requests from now on."""
+    def close(self, error: ConnectionClosed, spared: Container[RequestId | None] = ()) -> None:
+        """Fail what waits for an answer, but for the spared ids, and refuse requests from now on."""
         if self.closed is not None:
             return
         self.closed = error
         waiting, self._pending = self._pending, {}
         for pending in waiting.values():
-            if not pending.future.done():
+            if pending.id in spared:
+                self._pending[pending.id] = pending
+            elif not pending.future.done():
                 pending.future.set_exception(ConnectionClosed(error.reason))
                 pending.future.exception()  # a request may have been given up by its caller
 

@@ -17,6 +17,7 @@
     |   +-- AgentTimeout
     |   +-- VersionMismatch
     |   +-- PeerError
+    |       +-- AuthRequired
     +-- ConnectionClosed
 
 Each one carries the culprit as attributes and says what happened, to which thing, and what to do.
@@ -213,6 +214,21 @@ class PeerError(ClientError):
         self.message = message
         self.data = data
         self.method = method
+
+
+class AuthRequired(PeerError):
+    """The agent wants its user authenticated first: call `authenticate` with one of its methods.
+
+    Attributes:
+        auth_methods: the ids of the methods the agent offers.
+    """
+
+    def __init__(
+        self, message: str, data: Any = None, *, method: str = "", auth_methods: Sequence[str] = ()
+    ) -> None:
+        offered = ", ".join(auth_methods) or "none"
+        super().__init__(-32000, f"{message}; the authentication methods it offers: {offered}", data, method=method)
+        self.auth_methods: tuple[str, ...] = tuple(auth_methods)
 
 
 class ConnectionClosed(AcpError):
