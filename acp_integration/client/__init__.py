@@ -1,0 +1,1 @@
+"""The client: drives any agent over any transport."""
