@@ -5,7 +5,7 @@ kept on every object, as the attribute `meta`.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, dataclass_transform
 
 import msgspec
 
@@ -34,6 +34,7 @@ def always_written() -> list[Any]:
     return []
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class WireStruct(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, frozen=True):
     """A protocol object: camelCase keys on the wire, snake_case attributes here."""
 
@@ -58,10 +59,14 @@ class Choice:
         raise NotImplementedError
 
 
-class Unknown(WireStruct, frozen=True, tag=""):
+UNKNOWN: Final = ""
+"""The tag and the key under which an unknown variant is handed to the decoder; nobody uses an empty name on the wire."""
+
+
+class Unknown(WireStruct, tag=UNKNOWN):
     """A variant that this version does not know, kept as it came in `raw`; for reading only, never written."""
 
-    raw: dict[str, Any]
+    raw: dict[str, Any] = msgspec.field(name=UNKNOWN)
 
 
 class Conflict(ValueError):
