@@ -115,9 +115,7 @@ def judge(value: Any, method: str, part: Part, receiver: Side) -> list[str]:
     return problems_of(value, name)
 
 
-def validate_frame(
-    frame: bytes | str | Mapping[str, Any], sender: Side, *, answers: str | None = None
-) -> None:
+def validate_frame(frame: bytes | str | Mapping[str, Any], sender: Side, *, answers: str | None = None) -> None:
     """Judge one frame by itself; `answers` is the method of the request that a response belongs to."""
     log = WireLog()
     message = dict(frame) if isinstance(frame, Mapping) else json.loads(frame)

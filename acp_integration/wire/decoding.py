@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -94,7 +95,7 @@ def decode_params(method: str, raw: bytes | msgspec.Raw) -> Any:
 
     Null counts as an empty object. Raises InvalidParams, and KeyError for a method that is not in `PARAMS`.
     """
-    decoder = _params[method]
+    decoder = _params_decoder(method)
     try:
         return decoder.decode(raw)
     except _FAILURES:
@@ -109,7 +110,7 @@ def decode_result(method: str, raw: bytes | msgspec.Raw) -> Any:
 
     Null counts as an empty object. Raises InvalidResult, and KeyError for a method that is not in `RESULTS`.
     """
-    decoder = _results[method]
+    decoder = _result_decoder(method)
     try:
         return decoder.decode(raw)
     except _FAILURES:
@@ -145,9 +146,11 @@ def _without_lone_surrogates(raw: bytes) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _decoders(types: Mapping[str, Any]) -> Mapping[str, msgspec.json.Decoder[Any]]:
-    return {method: msgspec.json.Decoder(expected, dec_hook=choose) for method, expected in types.items()}
+@cache
+def _params_decoder(method: str) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(PARAMS[method], dec_hook=choose)
 
 
-_params: Final = _decoders(PARAMS)
-_results: Final = _decoders(RESULTS)
+@cache
+def _result_decoder(method: str) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(RESULTS[method], dec_hook=choose)

@@ -5,12 +5,12 @@ Works on plain JSON values. Cleans an object so that the strict decoder takes it
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import inspect
 
-from acp_integration.wire.structure import Choice, Conflict
+from acp_integration.wire.structure import UNKNOWN, Choice, Conflict
 
 _LONGEST_KEY: Final = 64
 
@@ -136,7 +136,7 @@ def _list_type(expected: inspect.Type) -> inspect.ListType:
 
 def _chosen(value: Any, expected: inspect.CustomType, path: str) -> Any:
     _check_kind(value, expected, path)
-    chosen = expected.cls.choose(value)
+    chosen = cast("type[Choice]", expected.cls).choose(value)
     if chosen is None:
         raise Malformed(f"{path}.type", "names nothing known here")
     return repair(value, describe(chosen), path)
@@ -162,10 +162,10 @@ def _variant(value: dict[str, Any], structs: Sequence[inspect.StructType], path:
     variants = {struct.tag: struct for struct in structs}
     if not isinstance(tag, str):
         raise Malformed(f"{path}.{tag_field}", "must be a string")
-    if tag and tag in variants:
+    if tag in variants and tag != UNKNOWN:
         return _object(value, variants[tag], path)
-    if "" in variants:
-        return {tag_field: "", "raw": value}
+    if UNKNOWN in variants:
+        return {tag_field: UNKNOWN, UNKNOWN: value}
     raise Malformed(f"{path}.{tag_field}", "must be one of " + ", ".join(str(name) for name in variants))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from acp_integration.wire.content import ContentBlock
-from acp_integration.wire.structure import Choice, Items, Lenient, WireStruct, always_written
+from acp_integration.wire.structure import Choice, Conflict, Items, Lenient, WireStruct, always_written
 
 
 class SessionMode(WireStruct):
@@ -60,6 +60,10 @@ class SessionConfigOptionSelect(WireStruct, tag_field="type", tag="select"):
     options: list[ConfigSelectItem]
     description: Lenient[str | None] = None
     category: Lenient[str | None] = None
+
+    def __post_init__(self) -> None:
+        if len({type(item) for item in self.options}) > 1:
+            raise Conflict("options", "must be all values or all groups")
 
 
 class SessionConfigOptionBoolean(WireStruct, tag_field="type", tag="boolean"):

@@ -60,7 +60,7 @@ class Choice:
 
 
 UNKNOWN: Final = ""
-"""The tag and the key under which an unknown variant is handed to the decoder; nobody uses an empty name on the wire."""
+"""The tag and the key under which an unknown variant is handed to the decoder; the protocol has no empty names."""
 
 
 class Unknown(WireStruct, tag=UNKNOWN):

@@ -6,7 +6,25 @@ from random import Random
 from typing import Any
 
 STRINGS = ["", "a", "text", "boolean", "stdio", "/tmp", "é\U0001f600", "form", "sess-1", "object"]
-JUNK: list[Any] = [None, True, False, 0, -1, 1.0, 1.5, 70000, "", "x", "boolean", [], {}, [None], [{}], {"a": 1}, {"type": "q"}]
+JUNK: list[Any] = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1.0,
+    1.5,
+    70000,
+    "",
+    "x",
+    "boolean",
+    [],
+    {},
+    [None],
+    [{}],
+    {"a": 1},
+    {"type": "q"},
+]
 MOST_MUTATIONS = 4
 
 Path = tuple[str | int, ...]

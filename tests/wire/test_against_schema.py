@@ -56,7 +56,7 @@ def generated(name: str, seed: int) -> Any:
     return generator.broken(generator.instance(name))
 
 
-@pytest.mark.parametrize("key", IN_SCHEMA, ids=lambda key: "-".join(key))
+@pytest.mark.parametrize("key", IN_SCHEMA, ids="-".join)
 def test_decoders_and_amended_schema_agree_on_generated_and_broken_messages(key):
     _, part, method = key
     name = definition_names()[key]
@@ -72,7 +72,7 @@ def test_decoders_and_amended_schema_agree_on_generated_and_broken_messages(key)
     agree()
 
 
-@pytest.mark.parametrize("key", IN_SCHEMA, ids=lambda key: "-".join(key))
+@pytest.mark.parametrize("key", IN_SCHEMA, ids="-".join)
 def test_what_was_decoded_is_encoded_validly_and_decodes_to_the_same(key):
     _, part, method = key
     name = definition_names()[key]
