@@ -1,0 +1,166 @@
+"""The endpoint: a raw ASGI application that serves one agent over Streamable HTTP and WebSocket."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import anyio
+
+from acp_integration.endpoint.connections import Served
+from acp_integration.endpoint.exchange import JSON, Exchange, Receive, Scope, Send
+from acp_integration.endpoint.http import HttpRequests
+from acp_integration.endpoint.service import AgentFactory, Service
+from acp_integration.endpoint.sockets import SocketRequests
+from acp_integration.endpoint.validation import validated
+from acp_integration.hosts.taps import ShutdownTaps
+from acp_integration.options import EndpointOptions
+from acp_integration.owned import OwnedTask
+
+if TYPE_CHECKING:
+    from acp_integration.settings import AcpAgentSettings
+
+
+class AcpEndpoint:
+    """Serves an agent to HTTP requests and WebSockets; which path they came in on is the caller's business.
+
+    Each connection gets an agent of its own from the factory. An application in front of the endpoint says who is
+    calling by setting ``scope[CALLER_KEY]`` to a `Caller`; without it the caller is anonymous.
+
+    The endpoint runs inside ``async with endpoint.running():``, or in the lifespan of a server of which it is the
+    application, or else from its first request on. It learns by itself that uvicorn, hypercorn, granian or daphne shut
+    down, and ends every stream before they wait for it; `begin_shutdown` is for everybody else.
+
+    Args:
+        factory: makes the agent of a connection from its transport and its caller.
+        options: what bounds the endpoint; by default what `settings` say.
+        settings: the agent's settings, read when `options` is None.
+
+    Raises:
+        ConfigurationError: if a limit makes no sense.
+    """
+
+    def __init__(
+        self,
+        factory: AgentFactory,
+        options: EndpointOptions | None = None,
+        *,
+        settings: "AcpAgentSettings | None" = None,
+    ) -> None:
+        if options is None:
+            options = EndpointOptions() if settings is None else settings.endpoint_options()
+        self.options = validated(options)
+        self._factory = factory
+        self._run: _Run | None = None
+
+    @property
+    def active_connection_count(self) -> int:
+        """How many connections are initialized and not ended."""
+        return sum(served.initialized for served in self._connections())
+
+    @property
+    def active_turn_count(self) -> int:
+        """How many turns run on them."""
+        return sum(served.runtime.active_turns for served in self._connections())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope: a request, a WebSocket, or the lifespan of a server."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        run = await self._started()
+        run.taps.look_again()
+        if scope["type"] == "http":
+            await HttpRequests(run.service).serve(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await SocketRequests(run.service).serve(scope, receive, send)
+
+    async def health(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A second ASGI application, for probes: 200 ``{"status":"ok"}``, and 503 once the shutdown has begun."""
+        closing = self._run is not None and self._run.service.closing
+        body = b'{"status":"shutting down"}' if closing else b'{"status":"ok"}'
+        await Exchange(scope, receive, send).answer(503 if closing else 200, body, JSON)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["AcpEndpoint"]:
+        """Run the endpoint inside this context, and leave it with every connection ended."""
+        if self._run is not None and self._run.service.ended.is_set():
+            self._run = None
+        await self._started()
+        try:
+            yield self
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.aclose()
+
+    def begin_shutdown(self) -> None:
+        """Refuse new work, cancel every turn, and end every stream and socket; from any thread, also from a signal."""
+        if self._run is not None:
+            self._run.close()
+
+    async def wait_ended(self) -> None:
+        """Wait until the endpoint, which must be running, has shut down and every connection has ended."""
+        if self._run is not None:
+            await self._run.service.ended.wait()
+
+    async def aclose(self, timeout: float | None = None) -> bool:
+        """Shut down and wait until everything has ended.
+
+        Args:
+            timeout: how many seconds to wait; None waits as long as `shutdown-timeout` lets it last.
+
+        Returns:
+            Whether everything has ended.
+        """
+        run = self._run
+        if run is None:
+            return True
+        run.close()
+        if run.loop is asyncio.get_running_loop():
+            with anyio.move_on_after(timeout):
+                await run.service.ended.wait()
+        return run.service.ended.is_set()
+
+    async def _started(self) -> "_Run":
+        loop = asyncio.get_running_loop()
+        if self._run is None or self._run.loop is not loop:
+            self._run = _Run(Service(self._factory, self.options), loop, self.begin_shutdown)
+        await self._run.started.wait()
+        return self._run
+
+    def _connections(self) -> Iterable[Served]:
+        return () if self._run is None else self._run.service.connections
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with self.running():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+class _Run:
+    """The endpoint from a start to its end, on one event loop.
+
+    Its task is nobody's child: the first request may start it, and must not end it, nor lend it its context variables.
+    """
+
+    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, begin_shutdown: Callable[[], None]) -> None:
+        self.service = service
+        self.loop = loop
+        self.started = anyio.Event()
+        self.taps = ShutdownTaps(begin_shutdown)
+        self.taps.install()
+        self._task = OwnedTask("acp-endpoint")
+        self._task.start(self._serve)
+
+    def close(self) -> None:
+        """Let the service end; from any thread."""
+        with suppress(RuntimeError):  # the loop is closed: nothing is left to end
+            self.loop.call_soon_threadsafe(self.service.close)
+
+    async def _serve(self) -> None:
+        try:
+            await self.service.run(self.started)
+        finally:
+            self.taps.restore()
