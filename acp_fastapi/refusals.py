@@ -1,7 +1,6 @@
 """What a dependency refused with, in the words of the protocol."""
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
@@ -25,15 +24,15 @@ def as_request_error(error: Exception) -> Exception:
     The detail of an `HTTPException` below 500 was written for the caller and is passed on, unlike the text of an error.
     """
     if isinstance(error, RequestValidationError):
-        return RequestError(jsonrpc.INVALID_PARAMS, "Invalid params", {"errors": [_place(item) for item in error.errors()]})
+        return RequestError(
+            jsonrpc.INVALID_PARAMS, "Invalid params", {"errors": [_place(item) for item in error.errors()]}
+        )
     if isinstance(error, HTTPException) and error.status_code < 500:
         code = _CODES.get(error.status_code, jsonrpc.INTERNAL_ERROR)
-        return RequestError(code, _text(error), {"status": error.status_code})
+        detail: object = error.detail  # FastAPI allows any JSON value
+        text = detail if isinstance(detail, str) else "Refused by the application"
+        return RequestError(code, text, {"status": error.status_code})
     return error
-
-
-def _text(error: HTTPException) -> str:
-    return error.detail if isinstance(error.detail, str) else HTTPStatus(error.status_code).phrase
 
 
 def _place(item: Mapping[str, Any]) -> dict[str, Any]:
