@@ -1,7 +1,6 @@
 """What is installed is what users were promised."""
 
 import re
-import sys
 import tomllib
 import zipfile
 
@@ -60,6 +59,15 @@ def test_the_changelog_knows_the_version(project, repo_root):
     assert headings[0] in {"Unreleased", project["version"]}
 
 
-def test_this_interpreter_is_one_of_those_promised(project):
-    floor = tuple(map(int, project["requires-python"].removeprefix(">=").split(".")))
-    assert sys.version_info[:2] >= floor
+def test_every_target_is_listed_by_make_help(run_command, repo_root):
+    declared = re.findall(r"^\.PHONY: (\S+)$", (repo_root / "Makefile").read_text(), re.MULTILINE)
+    listed = re.findall(r"^make (\S+)", run_command("make", cwd=repo_root).stdout, re.MULTILINE)
+    assert {"demo", "test", "check"} <= set(listed)
+    assert sorted(listed) == sorted(declared)
+
+
+def test_every_command_of_make_in_the_pages_exists(committed_texts, repo_root):
+    declared = set(re.findall(r"^\.PHONY: (\S+)$", (repo_root / "Makefile").read_text(), re.MULTILINE))
+    named = re.compile(r"(?:`|\$ )make ([a-z-]+)")
+    pages = (text for name, text in committed_texts.items() if name.endswith((".md", ".toml", ".py")))
+    assert {target for text in pages for target in named.findall(text)} <= declared
