@@ -7,7 +7,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import anyio
 from asgiref.sync import AsyncToSync, ThreadSensitiveContext, sync_to_async

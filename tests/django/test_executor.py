@@ -1,25 +1,25 @@
 import logging
-import os
 import threading
 from contextvars import ContextVar
 from pathlib import Path
 
 import anyio
 import pytest
-from acp_django import executor as executor_module
-from acp_django.executor import DjangoExecutor
 from anyio.abc import TaskStatus
 from asgiref.sync import async_to_sync
 from django.db import connection, connections, transaction
 from tickets.models import Ticket
+
+from acp_django import executor as executor_module
+from acp_django.executor import DjangoExecutor
 
 BOUND = 10.0
 
 
 def open_files(database: Path) -> int:
     """How many connections this process has to a SQLite file."""
-    links = (Path(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd"))
-    return sum(link.is_symlink() and str(link.readlink()) == str(database) for link in links)
+    links = Path("/proc/self/fd").iterdir()
+    return sum(link.is_symlink() and link.readlink() == database for link in links)
 
 
 @pytest.fixture

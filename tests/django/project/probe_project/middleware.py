@@ -1,5 +1,5 @@
-from django.utils.decorators import sync_and_async_middleware
 from asgiref.sync import iscoroutinefunction
+from django.utils.decorators import sync_and_async_middleware
 
 
 @sync_and_async_middleware

@@ -32,10 +32,17 @@ DATABASES = {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": os.environ.get("PROBE_DATABASE", BASE_DIR / "db.sqlite3"),
         "OPTIONS": {"timeout": 20},
-        
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 USE_TZ = True
 ACP = json.loads(os.environ.get("PROBE_ACP", "{}"))
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout"}},
+    "root": {"handlers": ["console"], "level": "INFO"},
+}
+if "PROBE_QUIET_SETTINGS" not in os.environ:
+    print("printed while the settings are imported")

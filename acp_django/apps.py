@@ -1,0 +1,36 @@
+"""The app a project adds to INSTALLED_APPS."""
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.apps import AppConfig
+from django.core.checks import CheckMessage, register
+from django.utils.module_loading import import_string
+
+from acp_integration.transports.guard import guard_standard_streams
+
+STDIO_COMMAND: Final = "acp_stdio"
+_CHECKS: Final = "acp_django.checks.check_project"
+
+
+class AcpDjangoConfig(AppConfig):
+    """Registers the system checks; agents are imported when one is first needed, not here."""
+
+    name = "acp_django"
+    verbose_name = "Agent Client Protocol"
+
+    def __init__(self, app_name: str, app_module: Any) -> None:
+        super().__init__(app_name, app_module)
+        self.streams = guard_standard_streams() if sys.argv[1:2] == [STDIO_COMMAND] else None
+        """Standard input and output, taken as early as a management command can: before any model is imported."""
+
+    def ready(self) -> None:
+        """Called by Django once every app is loaded."""
+        register(check_acp)
+
+
+def check_acp(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """Load the checks when they run: most processes of a project run none and need nothing else of this package."""
+    check: Callable[..., list[CheckMessage]] = import_string(_CHECKS)
+    return check(app_configs, **options)

@@ -1,0 +1,82 @@
+"""The ASGI application of a project: HTTP, WebSocket and lifespan of the agent's path, all the rest Django's."""
+
+import logging
+from typing import Any
+
+from django.conf import settings
+from django.core.handlers.asgi import ASGIHandler
+from django.urls import Resolver404, resolve
+
+from acp_django import conf
+from acp_django.gate import Application, Receive, Scope, Send, judge
+from acp_django.lifespan import InnerLifespan
+from acp_django.refusals import json_refusal, send_refusal, with_headers
+from acp_django.serving import make_endpoint
+from acp_django.views import is_acp_view
+from acp_integration.endpoint.asgi import AcpEndpoint
+from acp_integration.errors import AcpError
+
+logger = logging.getLogger(__name__)
+
+
+def acp_asgi(application: Application) -> "AcpAsgi":
+    """Put the agent's endpoint in front of a Django application, or of a router that holds one."""
+    return AcpAsgi(application)
+
+
+class AcpAsgi:
+    """Lets Django judge each request for the agent, then serves its raw stream or socket; passes on the rest."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._endpoint: AcpEndpoint | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope."""
+        if scope["type"] == "lifespan":
+            await self._live(scope, receive, send)
+        elif scope["type"] in {"http", "websocket"} and _leads_to_the_agent(scope):
+            await self._serve(scope, receive, send)
+        elif scope["type"] == "websocket" and isinstance(self._application, ASGIHandler):
+            await send_refusal(scope, json_refusal(404, "Not found"), receive, send)
+        else:
+            await self._application(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer, passed = await judge(self._application, scope)
+        if passed is None:
+            await send_refusal(scope, answer, receive, send)
+        else:
+            await self._made_endpoint()(passed, receive, with_headers(send, answer))
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()  # lifespan.startup
+        try:
+            conf.refuse_unless_served("http")
+            endpoint = self._made_endpoint() if conf.host_options().enabled else None
+        except AcpError as error:
+            logger.error("The agent cannot be served: %s", error)
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        if endpoint is None:
+            await InnerLifespan(self._application, _nothing).run(scope, receive, send)
+            return
+        async with endpoint.running():
+            await InnerLifespan(self._application, endpoint.aclose).run(scope, receive, send)
+
+    def _made_endpoint(self) -> AcpEndpoint:
+        if self._endpoint is None:
+            self._endpoint = make_endpoint()
+        return self._endpoint
+
+
+async def _nothing() -> None:
+    """There is no endpoint to end."""
+
+
+def _leads_to_the_agent(scope: Scope) -> bool:
+    prefix: Any = settings.FORCE_SCRIPT_NAME or scope.get("root_path", "")
+    try:
+        return is_acp_view(resolve(scope["path"].removeprefix(prefix)).func)
+    except Resolver404:
+        return False

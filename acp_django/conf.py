@@ -1,0 +1,117 @@
+"""`settings.ACP`: the core's own keys, read when first needed, and the few that are Django's."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+from django.utils.module_loading import import_string
+
+import acp_integration
+from acp_integration import configuration
+from acp_integration.errors import ConfigurationError
+from acp_integration.options import EndpointOptions, HostOptions, RuntimeOptions
+
+if TYPE_CHECKING:
+    from acp_integration import AcpAgentSettings
+
+SERVE: Final = "serve"
+AUTHENTICATION: Final = "authentication"
+PERMISSION: Final = "permission"
+DJANGO_KEYS: Final = (SERVE, AUTHENTICATION, PERMISSION)
+_DEFAULT_AUTHENTICATION: Final = ("acp_django.auth.SessionAuthentication",)
+
+
+def own(key: str) -> Any:
+    """The value of a key of `settings.ACP` that only Django knows, or None."""
+    return next((value for name, value in _written().items() if _canonical(name) == key), None)
+
+
+def core_mapping() -> Mapping[str, Any]:
+    """`settings.ACP` without Django's own keys, under the root that every spelling of a key starts with."""
+    return {"acp": {name: value for name, value in _written().items() if _canonical(name) not in DJANGO_KEYS}}
+
+
+def project_files() -> tuple[Any, ...]:
+    """Where files with settings are looked for: beside the project, never in the working directory."""
+    base = getattr(settings, "BASE_DIR", None)
+    return () if base is None else (base,)
+
+
+@cache
+def agent_settings() -> "AcpAgentSettings | None":
+    """What is set for the agent, or None if nothing is: then the settings library need not be imported.
+
+    Raises:
+        ConfigurationError: with one line for each bad key.
+    """
+    sources: dict[str, Any] = {"prefix": "acp.agent", "files": project_files()}
+    mapping = core_mapping()
+    if not configuration.anything_set(mapping["acp"] and mapping, **sources):
+        return None
+    return acp_integration.AcpAgentSettings.load(mapping, **sources)
+
+
+def runtime_options() -> RuntimeOptions:
+    """What bounds the agent."""
+    found = agent_settings()
+    return RuntimeOptions() if found is None else found.runtime_options()
+
+
+def endpoint_options() -> EndpointOptions:
+    """What bounds the endpoint."""
+    found = agent_settings()
+    return EndpointOptions() if found is None else found.endpoint_options()
+
+
+def host_options() -> HostOptions:
+    """Whether and how the agent is served."""
+    found = agent_settings()
+    return HostOptions() if found is None else found.host_options()
+
+
+def refuse_unless_served(way: str) -> None:
+    """Check a start against an explicit choice of what is served.
+
+    Args:
+        way: what this start serves, ``stdio`` or ``http``.
+
+    Raises:
+        ConfigurationError: if the settings say otherwise, naming the key.
+    """
+    found = agent_settings()
+    if found is not None and found.serves not in {None, way}:
+        raise ConfigurationError(
+            f"acp.agent.transport.type={found.transport.type} contradicts this start, which serves {way}"
+        )
+
+
+@cache
+def authentication() -> tuple[Any, ...]:
+    """An instance of each class in the ``authentication`` list, in order."""
+    named = own(AUTHENTICATION)
+    ways = _DEFAULT_AUTHENTICATION if named is None else [named] if isinstance(named, str) else named
+    return tuple(resolved(way)() for way in ways)
+
+
+def resolved(value: Any) -> Any:
+    """What a dotted path names; anything else as it is."""
+    return import_string(value) if isinstance(value, str) else value
+
+
+@receiver(setting_changed)
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting in {"ACP", "BASE_DIR"}:
+        agent_settings.cache_clear()
+        authentication.cache_clear()
+
+
+def _written() -> Mapping[str, Any]:
+    written: Mapping[str, Any] = getattr(settings, "ACP", None) or {}
+    return written
+
+
+def _canonical(name: str) -> str:
+    return name.strip().lower().replace("_", "-")

@@ -1,0 +1,75 @@
+"""The core's commands for a Django project, which needs no target: it serves one agent."""
+
+import os
+import sys
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.contrib.auth import get_user_model
+from django.core.checks import ERROR
+
+from acp_django import conf
+from acp_django.checks import check_project
+from acp_django.executor import close_connections
+from acp_django.serving import agent_factory
+from acp_integration.caller import LOCAL, Caller
+from acp_integration.cli.main import main
+from acp_integration.cli.program import Served
+from acp_integration.errors import ConfigurationError
+from acp_integration.transports.guard import StandardStreams
+
+EXIT_USAGE: Final = 2
+_DJANGOS_OWN: Final = ("--settings", "--pythonpath", "--verbosity", "-v")
+_DJANGOS_SWITCHES: Final = ("--traceback", "--no-color", "--force-color", "--skip-checks")
+
+
+class DjangoProgram:
+    """Serves the agent of the project whose settings are in force."""
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+
+    def add_arguments(self, command: ArgumentParser) -> None:
+        """What a management command takes besides the core's options."""
+        command.add_argument("--user", metavar="NAME", help="the user of the project for whom the agent acts")
+        for name in _DJANGOS_OWN:
+            command.add_argument(name, help=SUPPRESS)
+        for name in _DJANGOS_SWITCHES:
+            command.add_argument(name, action="store_true", help=SUPPRESS)
+
+    @asynccontextmanager
+    async def open(self, options: Namespace) -> AsyncIterator[Served]:
+        """Build the agent; the project itself was set up before the loop ran."""
+        conf.refuse_unless_served("stdio")
+        caller = LOCAL if options.user is None else await _acting(options.user)
+        yield Served(agent_factory(), conf.runtime_options(), caller)
+
+
+def run(name: str, arguments: Sequence[str], streams: StandardStreams | None = None) -> int:
+    """Run one command of a project that is set up; returns the exit code.
+
+    Args:
+        name: how the command line is called.
+        arguments: the words behind it, the first naming the command.
+        streams: standard input and output, if they were taken for the protocol already.
+    """
+    if os.environ.get("RUN_MAIN") == "true":
+        print(f"{name}: an autoreloader cannot restart an agent that an editor talks to", file=sys.stderr)
+        return EXIT_USAGE
+    errors = [] if "--skip-checks" in arguments else [found for found in check_project(None) if found.level >= ERROR]
+    for error in errors:
+        print(error, file=sys.stderr)
+    return EXIT_USAGE if errors else main(DjangoProgram(name), arguments, streams)
+
+
+async def _acting(name: str) -> Caller:
+    users: Any = get_user_model()
+    async with ThreadSensitiveContext():
+        user = await users._default_manager.filter(**{users.USERNAME_FIELD: name}).afirst()  # noqa: SLF001  # documented
+        await sync_to_async(close_connections)()
+    if user is None:
+        raise ConfigurationError(f"There is no user {name!r} (--user)")
+    return Caller(user, str(user.pk), guarded=True)

@@ -1,0 +1,77 @@
+"""Which project a command is for, found without importing any of it."""
+
+import ast
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import django
+
+from acp_integration.errors import ConfigurationError
+
+SETTINGS: Final = "DJANGO_SETTINGS_MODULE"
+
+
+def set_up(arguments: Sequence[str]) -> None:
+    """Set up the project that a command line is about, as manage.py does for its own.
+
+    Raises:
+        ConfigurationError: if it names no settings.
+    """
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--settings")
+    parser.add_argument("--app-dir", "--pythonpath")
+    named, _ = parser.parse_known_args(arguments)
+    enter_project(named.settings, named.app_dir)
+    django.setup()
+
+
+def enter_project(settings: str | None, directory: str | None) -> None:
+    """Make a project importable and name its settings to Django.
+
+    Args:
+        settings: the settings module, or None for that of the environment or else of the project's manage.py.
+        directory: the folder of the project's manage.py; None is the working directory, and only where Python itself
+            imports from there: an editor may have started this process in a stranger's folder.
+
+    Raises:
+        ConfigurationError: if no settings module is named anywhere.
+    """
+    folder = Path(directory).resolve() if directory is not None else _working_directory()
+    if folder is not None and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    named = settings or os.environ.get(SETTINGS) or (default_settings(folder / "manage.py") if folder else None)
+    if not named:
+        raise ConfigurationError(
+            f"No Django settings: set {SETTINGS}, pass --settings, or pass --app-dir with the folder of a manage.py"
+        )
+    os.environ[SETTINGS] = named
+
+
+def _working_directory() -> Path | None:
+    here = Path.cwd()
+    return here if "" in sys.path or str(here) in sys.path else None
+
+
+def default_settings(manage: Path) -> str | None:
+    """The settings module that a manage.py gives to the environment, read from its text."""
+    try:
+        tree = ast.parse(manage.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    return next((found for node in ast.walk(tree) if (found := _named_settings(node))), None)
+
+
+def _named_settings(node: ast.AST) -> str | None:
+    """The second text of ``os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")``, or of an assignment."""
+    match node:
+        case ast.Call(args=[ast.Constant(value=key), ast.Constant(value=str(value))]):
+            pass
+        case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=key))], value=ast.Constant(value=str(value))):
+            pass
+        case _:
+            return None
+    return value if key == SETTINGS else None
