@@ -31,12 +31,12 @@ demo: setup ## Hold a conversation with the example agent on every transport
 .PHONY: test
 test: setup ## Run the whole suite, what touches the SDK also on the SDK's next major version
 	$(PYTEST)
-	PYTHONPATH=$(SDK_NEXT) $(PYTEST) -m "sdk and not full"
+	PYTHONPATH=$(CURDIR)/$(SDK_NEXT) $(PYTEST) -m "sdk and not full"
 
 .PHONY: test-full
 test-full: setup ## Run the whole suite and what takes longer: cuts, kills, proxies
 	$(PYTEST) -m "full or not full"
-	PYTHONPATH=$(SDK_NEXT) $(PYTEST) -m sdk
+	PYTHONPATH=$(CURDIR)/$(SDK_NEXT) $(PYTEST) -m sdk
 
 .PHONY: check
 check: setup ## Check format, lint, types and import contracts
