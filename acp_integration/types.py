@@ -1,4 +1,4 @@
-"""Light values of both sides: content, tool calls and updates. Frozen, cheap to import, one call away from their wire form."""
+"""Light values of both sides: content, tool calls and updates; frozen, and one call away from their wire form."""
 
 import base64
 from collections.abc import Mapping, Sequence

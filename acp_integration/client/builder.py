@@ -62,8 +62,8 @@ class ClientSettings(Protocol):
 class ClientBuilder:
     """Collects the handlers of one client; a customizer is called with it.
 
-    Every ``on_...`` method takes a function, sync or async, and returns it, so it can be used as a decorator. A sync function
-    runs on a thread. Each request has one handler; updates may have several.
+    Every ``on_...`` method takes a function, sync or async, and returns it, so it can be used as a decorator. A sync
+    function runs on a thread. Each request has one handler; updates may have several.
 
     Args:
         transport: the transport the client will open; one transport serves one client.
@@ -207,7 +207,8 @@ class ClientBuilder:
         if not names:
             return ""
         keys = ", ".join(f"{self._prefix}.capabilities.{name.replace('_', '-')}=true" for name in names)
-        return f". The capabilities come from {keys}: register the handlers in a client customizer, or set the settings to false"
+        fix = "register the handlers in a client customizer, or set the settings to false"
+        return f". The capabilities come from {keys}: {fix}"
 
     def _drop_unannounced(self) -> None:
         served = {method for name in self._announced for method in _NEEDS.get(name, ("", {}))[1]}

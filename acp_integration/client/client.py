@@ -19,12 +19,12 @@ from acp_integration.wire.capabilities import AuthMethodAgent, AuthMethodTermina
 class AcpClient:
     """Drives one agent over one connection; made by `build_client`.
 
-    It connects at `initialize` or on entering ``async with``, and cannot be opened again once it is closed or the agent is
-    gone: build another one. It lives on the event loop that opened it and can be used from any task, loop or thread.
+    It connects at `initialize` or on entering ``async with``, and cannot be opened again once it is closed or the agent
+    is gone: build another one. It lives on the event loop that opened it and can be used from any task, loop or thread.
 
     Every call raises PeerError when the agent answers with an error, AgentTimeout when it does not answer in time, and
-    AgentExited or ConnectionClosed when it is gone; every call but `initialize` and the extensions raises ClientError before
-    `initialize` was answered.
+    AgentExited or ConnectionClosed when it is gone; every call but `initialize` and the extensions raises ClientError
+    before `initialize` was answered.
     """
 
     def __init__(self, calls: AgentCalls, options: ClientOptions) -> None:
@@ -71,15 +71,15 @@ class AcpClient:
         return self._calls.connection.lost is not None
 
     def supports(self, capability: str) -> bool:
-        """Whether the agent announced a capability, for example ``sessionCapabilities.close``; False before `initialize`."""
+        """Whether the agent announced a capability such as ``sessionCapabilities.close``; False before `initialize`."""
         return self.agent is not None and self.agent.supports(capability)
 
     async def initialize(self) -> InitializeResponse:
         """Connect and agree on the protocol version; called again, the first answer.
 
         Raises:
-            VersionMismatch: if the agent speaks no version that this client speaks; the connection is closed then, as it is
-                when the agent does not answer within the initialize timeout.
+            VersionMismatch: if the agent speaks no version that this client speaks; the connection is closed then, as
+                it is when the agent does not answer within the initialize timeout.
         """
         return await self._calls.initialize()
 

@@ -148,7 +148,7 @@ class AgentConnection:
         self.prompts.when_idle(session_id, self._requests.hold_cancelled(session_id))
 
     def withdraw_turn(self, handle: PromptHandle) -> None:
-        """Ask the agent to stop one turn; as few agents know how to cancel a request, the session's only turn is cancelled too."""
+        """Ask the agent to stop one turn; a session's only turn is cancelled too, for agents that know nothing else."""
         if self.lost is None:
             self._connection.cancel(handle.pending)
             if self.prompts.alone(handle):

@@ -1,9 +1,9 @@
 """The order in which a client takes what an agent sends. A state machine without I/O and without tasks.
 
-Notifications are handled one at a time, as they came. An answer reaches its caller only after every notification that came
-before it was handled, and a request of the agent starts only then. There is one exception, without which a handler could
-never send a request itself: while the running handler waits for an answer of its own, that answer and the agent's requests
-pass it.
+Notifications are handled one at a time, as they came. An answer reaches its caller only after every notification that
+came before it was handled, and a request of the agent starts only then. There is one exception, without which a handler
+could never send a request itself: while the running handler waits for an answer of its own, that answer and the agent's
+requests pass it.
 """
 
 from collections import deque
@@ -118,7 +118,7 @@ class InboundOrder:
         self._notice()
 
     def read(self, count: int = 1) -> None:
-        """So many of the updates counted in `unread` were read by those who stream them; negative for more that wait."""
+        """So many of the updates counted in `unread` were read; negative for more that wait."""
         self.unread -= count
         self._notice()
 

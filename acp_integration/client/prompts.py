@@ -192,8 +192,8 @@ class PromptHandle:
 class PromptStream(AsyncIterator[Update | PromptResult]):
     """The updates of one turn as they come, then its result.
 
-    The prompt is sent when the first item is asked for. Left before its end, by `aclose`, by the end of an ``async with`` or
-    because nobody holds it any more, the turn is cancelled.
+    The prompt is sent when the first item is asked for. Left before its end, by `aclose`, by the end of an ``async
+    with`` or because nobody holds it any more, the turn is cancelled.
     """
 
     def __init__(self, home: Home, start: Callable[[], Awaitable[PromptHandle]]) -> None:

@@ -60,7 +60,8 @@ class ClientSession:
     def stream(self, prompt: Prompt, *, meta: Mapping[str, Any] | None = None) -> PromptStream:
         """The updates of a prompt as they come, and last its result; raises what `prompt` raises.
 
-        A reader that does not keep up makes the agent wait. Inside the loop, do not wait for another prompt of the same client.
+        A reader that does not keep up makes the agent wait. Inside the loop, do not wait for another prompt of the same
+        client.
         """
         return PromptStream(
             self._calls.home, lambda: self._calls.start_prompt(self.id, _blocks(prompt), meta, stream=True)
@@ -71,7 +72,7 @@ class ClientSession:
         return await self._calls.start_prompt(self.id, _blocks(prompt), meta)
 
     async def cancel(self) -> None:
-        """Cancel the session's turn; whatever it asks of a person is answered as cancelled. Does nothing when it is idle."""
+        """Cancel the session's turn, harmless when it is idle; what it asks of a person is answered as cancelled."""
         await self._calls.cancel_session(self.id)
 
     async def set_mode(self, mode_id: str) -> None:

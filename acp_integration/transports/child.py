@@ -23,7 +23,7 @@ KILL: Final = int(getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 class Child:
-    """One started process. Its exit is noticed without reaping it, so that its process group cannot become another's."""
+    """One started process; its exit is noticed without reaping it, so that its process group stays its own."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], cwd: str | None) -> None:
         self._process = _start(command, environment, cwd)
@@ -33,7 +33,7 @@ class Child:
         self._on_exit: Callable[[], None] | None = None
 
     def watch(self, on_exit: Callable[[], None]) -> threading.Thread:
-        """Start the thread that waits for the exit; then `gone` becomes readable and the callback is called in the thread."""
+        """Start the thread that waits for the exit; `gone` becomes readable then, and the callback is called in it."""
         self._on_exit = on_exit
         thread = threading.Thread(target=self._wait, name=f"acp-agent-exit-{self.pid}", daemon=True)
         thread.start()
@@ -41,7 +41,7 @@ class Child:
 
     def pipe(self, stream: IO[bytes] | None) -> int:
         """A file descriptor of our own for one of the child's pipes."""
-        assert stream is not None  # noqa: S101  # every stream is a pipe
+        assert stream is not None  # every stream is a pipe
         with stream:
             return os.dup(stream.fileno())
 
@@ -62,8 +62,8 @@ class Child:
         if _group_members(self.pid):
             self.signal_group(TERMINATE)
             with anyio.move_on_after(grace):
-                while _group_members(self.pid):
-                    await anyio.sleep(0.02)  # nobody tells a process about the end of its grandchildren
+                while _group_members(self.pid):  # nobody tells a process about the end of its grandchildren
+                    await anyio.sleep(0.02)  # noqa: ASYNC110
         self.signal_group(KILL)
 
     def reap(self) -> None:

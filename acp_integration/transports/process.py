@@ -31,15 +31,16 @@ STDERR_LINE_BYTES: Final = 8192
 class ProcessTransport:
     """Starts an agent in a process group of its own and exchanges one message a line with it.
 
-    Its stderr is always read: line by line to the logger ``acp_integration.transports.process.stderr``, and the last lines are
-    kept for errors. What it writes to stdout that is no JSON object is skipped and counted.
+    Its stderr is always read: line by line to the logger ``acp_integration.transports.process.stderr``, and the last
+    lines are kept for errors. What it writes to stdout that is no JSON object is skipped and counted.
 
     Args:
         command: the program, found on the PATH of its own environment.
         args: its arguments; no shell ever sees them.
         env: variables added to the environment.
         cwd: the directory it starts in; None for the current one.
-        inherit_environment: True for all of our variables, False for HOME, LOGNAME, PATH, SHELL, TERM and USER only, or names.
+        inherit_environment: True for all of our variables, False for HOME, LOGNAME, PATH, SHELL, TERM and USER only, or
+            the names of those to pass on.
         max_message_size: the longest line accepted, in bytes.
     """
 
@@ -149,7 +150,7 @@ class ProcessTransport:
         await self._writer.broken.wait()
 
     async def aclose(self) -> None:
-        """Close the agent's input, then end it and everything it started: 2 s to exit, 5 s to terminate, then killed."""
+        """Close the agent's input, then end it and all it started: 2 s to exit, 5 s to terminate, then killed."""
         if self._child is None:
             self._closing = True
             return
@@ -208,8 +209,10 @@ class ProcessTransport:
         call_soon(self._loop, self._stdout_ended.set)
 
     def _is_message(self, frame: Frame) -> bool:
-        if isinstance(frame, Oversize) or frame.startswith(b"{"):
+        if isinstance(frame, Oversize) or frame.lstrip().startswith(b"{"):
             return True
+        if not frame.strip():
+            return False
         level = logging.DEBUG if self.skipped_lines else logging.WARNING
         self.skipped_lines += 1
         logger.log(level, "The agent %s wrote something to stdout that is no protocol message; skipped", self.command)
