@@ -136,7 +136,7 @@ def _list_type(expected: inspect.Type) -> inspect.ListType:
 
 def _chosen(value: Any, expected: inspect.CustomType, path: str) -> Any:
     _check_kind(value, expected, path)
-    chosen = cast("type[Choice]", expected.cls).choose(value)
+    chosen: Any = cast("type[Choice]", expected.cls).choose(value)
     if chosen is None:
         raise Malformed(f"{path}.type", "names nothing known here")
     return repair(value, describe(chosen), path)
