@@ -56,7 +56,7 @@ class Cancellation:
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             _call_safely(callback)
-        # Behind whatever the callbacks woke: a withdrawn request returns to its handler before the handler is cancelled.
+        # Behind whatever the callbacks woke: a withdrawn request returns to its handler before that is cancelled.
         asyncio.get_running_loop().call_soon(self._deliver)
         return True
 
@@ -94,7 +94,7 @@ class Cancellation:
 def _call_safely(callback: Callable[[], object]) -> None:
     try:
         callback()
-    except Exception:  # noqa: BLE001  # a user's callback must not keep the others from being told
+    except Exception:  # a user's callback must not keep the others from being told
         logger.warning("A cancel callback failed", exc_info=True)
 
 

@@ -137,7 +137,7 @@ class Pace:
     Without it a handler that never awaits anything else would starve a cancel and every other session.
     """
 
-    __slots__ = ("_clock", "_since", "_sent", "_transport")
+    __slots__ = ("_clock", "_sent", "_since", "_transport")
 
     def __init__(self, transport: Transport, clock: Callable[[], float] = time.monotonic) -> None:
         self._transport = transport

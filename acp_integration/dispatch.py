@@ -195,7 +195,8 @@ class Dispatch:
             del self._turns[call.session_id]
 
     def _line_up(self, call: Call, lane: Lane) -> None:
-        job = Job(lane, call.session_id if lane in (Lane.SESSION, Lane.BACKGROUND) else None, lambda: self._begin(call, job))
+        session = call.session_id if lane in (Lane.SESSION, Lane.BACKGROUND) else None
+        job = Job(lane, session, lambda: self._begin(call, job))
         call.after_answer(lambda: self._schedule.finish(job) if not job.waiting else None)
         self._schedule.add(job)
 

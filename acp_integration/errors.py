@@ -163,7 +163,9 @@ class AgentExited(ClientError):
         stderr_tail: the last lines the process wrote to stderr.
     """
 
-    def __init__(self, message: str, *, command: str = "", returncode: int | None = None, stderr_tail: str = "") -> None:
+    def __init__(
+        self, message: str, *, command: str = "", returncode: int | None = None, stderr_tail: str = ""
+    ) -> None:
         super().__init__(message)
         self.command = command
         self.returncode = returncode
@@ -223,9 +225,7 @@ class AuthRequired(PeerError):
         auth_methods: the ids of the methods the agent offers.
     """
 
-    def __init__(
-        self, message: str, data: Any = None, *, method: str = "", auth_methods: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, message: str, data: Any = None, *, method: str = "", auth_methods: Sequence[str] = ()) -> None:
         offered = ", ".join(auth_methods) or "none"
         super().__init__(-32000, f"{message}; the authentication methods it offers: {offered}", data, method=method)
         self.auth_methods: tuple[str, ...] = tuple(auth_methods)

@@ -90,7 +90,9 @@ def _classify(envelope: _Envelope) -> Message:
         return Request(identifier, method, envelope.params)  # type: ignore[arg-type]  # UNSET was ruled out above
     if identifier is msgspec.UNSET or (envelope.result is msgspec.UNSET and envelope.error is msgspec.UNSET):
         return Invalid(_usable(identifier), INVALID_REQUEST, 'Invalid request: "method" is missing')
-    error = None if isinstance(envelope.error, msgspec.UnsetType) or bytes(envelope.error) == b"null" else envelope.error
+    error = (
+        None if isinstance(envelope.error, msgspec.UnsetType) or bytes(envelope.error) == b"null" else envelope.error
+    )
     result = msgspec.Raw(b"null") if isinstance(envelope.result, msgspec.UnsetType) else envelope.result
     return Response(identifier, result, error)  # type: ignore[arg-type]  # UNSET was ruled out above
 
@@ -110,7 +112,9 @@ def _decode_slowly(frame: bytes) -> Message:
     except msgspec.ValidationError:
         return _blame(value)
     except (ValueError, TypeError, RecursionError, OverflowError):
-        return Invalid(None, PARSE_ERROR, "Parse error: the message is nested too deeply or holds a number out of range")
+        return Invalid(
+            None, PARSE_ERROR, "Parse error: the message is nested too deeply or holds a number out of range"
+        )
 
 
 def _blame(value: dict[str, Any]) -> Invalid:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import acp_integration
 from acp_integration.assembly import AgentBuilder
+from acp_integration.cli.editor import app_dir_words
 from acp_integration.cli.program import Served
 from acp_integration.configuration.presence import anything_set
 from acp_integration.discovery import resolve_agent
@@ -24,21 +25,29 @@ class CoreProgram:
         """The core serves what is named."""
         command.add_argument("target", metavar="TARGET", help="the agent: module:Name, or a module that defines one")
 
+    def stdio_words(self, options: Namespace) -> Sequence[str]:
+        """The same target, from wherever the process is started."""
+        return ["acp_integration", "stdio", options.target, *app_dir_words(options)]
+
     @asynccontextmanager
     async def open(self, options: Namespace) -> AsyncIterator[Served]:
         """Import the target and build it."""
         candidate = resolve_agent(options.target)
-        settings = load_settings(files=project_files(candidate.agent_class.__module__))
-        require_stdio(settings)
+        settings, origins = load_settings(files=project_files(candidate.agent_class.__module__))
+        if options.command == "stdio":
+            require_stdio(settings)
         builder = AgentBuilder(candidate, settings)
-        yield Served(builder.build_factory(), builder.options)
+        yield Served(builder.build_factory(), builder.options, builder=builder, settings=settings, origins=origins)
 
 
-def load_settings(mapping: Mapping[str, Any] | None = None, files: Sequence[Path] = ()) -> Any:
-    """The agent's settings; None if nothing is set, which saves the import of the settings library."""
+def load_settings(
+    mapping: Mapping[str, Any] | None = None, files: Sequence[Path] = ()
+) -> tuple[Any, Mapping[str, str]]:
+    """The agent's settings and where each was set; None if nothing is, which saves importing the settings library."""
     if not anything_set(mapping, files=files):
-        return None
-    return acp_integration.AcpAgentSettings.load(mapping, files=files)
+        return None, {}
+    loaded = acp_integration.AcpAgentSettings.load_with_origins(mapping, files=files)
+    return loaded.settings, loaded.origins
 
 
 def require_stdio(settings: Any) -> None:
@@ -49,7 +58,8 @@ def require_stdio(settings: Any) -> None:
     """
     kind = getattr(getattr(settings, "transport", None), "type", None)
     if kind not in (None, "stdio"):
-        raise ConfigurationError(f"acp.agent.transport.type={kind} contradicts this command, which serves stdio: remove one")
+        message = f"acp.agent.transport.type={kind} contradicts this command, which serves stdio: remove one"
+        raise ConfigurationError(message)
 
 
 def project_files(module_name: str) -> Sequence[Path]:

@@ -5,14 +5,16 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
 
-from acp_integration.cli import stdio
 from acp_integration.cli.program import Program
 from acp_integration.errors import AcpError
 from acp_integration.transports.guard import StandardStreams
 
-EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+_COMMANDS: Final = ("stdio", "ask", "chat", "inspect", "editor", "listen")
 
 
 def main(program: Program, arguments: Sequence[str], streams: StandardStreams | None = None) -> int:
@@ -23,7 +25,7 @@ def main(program: Program, arguments: Sequence[str], streams: StandardStreams | 
         arguments: the words behind the program's name.
         streams: standard input and output, if they were taken for the protocol already.
     """
-    options = parser_for(program).parse_args(arguments)
+    options = parser_for(program, arguments).parse_args(arguments)
     _set_up_logging(options)
     _set_up_path(options)
     try:
@@ -36,12 +38,14 @@ def main(program: Program, arguments: Sequence[str], streams: StandardStreams | 
     return code
 
 
-def parser_for(program: Program) -> argparse.ArgumentParser:
-    """The parser of a program's commands."""
+def parser_for(program: Program, arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of a program's commands, or of the one the arguments name: editors wait for the start."""
     parser = argparse.ArgumentParser(prog=program.name, description="Serve and try an Agent Client Protocol agent.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (stdio,):
-        command = commands.add_parser(module.NAME, help=module.HELP, description=module.DESCRIPTION)
+    named = [name for name in _COMMANDS if name in arguments[:1]]
+    for name in named or _COMMANDS:
+        module = import_module(f"acp_integration.cli.{name}")
+        command = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION)
         _add_common(command)
         module.add_arguments(command, program)
         command.set_defaults(run=module.run)
@@ -49,7 +53,9 @@ def parser_for(program: Program) -> argparse.ArgumentParser:
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--app-dir", metavar="DIR", help="directory the target is imported from (default: this one, last)")
+    command.add_argument(
+        "--app-dir", metavar="DIR", help="where the target is imported from (default: this directory, last)"
+    )
     command.add_argument("--trace", metavar="FILE", help="append every frame to this file, secrets masked")
     command.add_argument("--log-level", default="warning", metavar="LEVEL", help="debug, info, warning or error")
     command.add_argument("--log-file", metavar="FILE", help="log to this file: editors hide standard error")

@@ -1,13 +1,17 @@
 """What differs between the command lines of the core and of a framework: how a target becomes a served agent."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
-from acp_integration.assembly import AgentFactory
+from acp_integration.assembly import AgentBuilder, AgentFactory
 from acp_integration.caller import LOCAL, Caller
 from acp_integration.options import RuntimeOptions
+
+if TYPE_CHECKING:
+    from acp_integration.settings import AcpAgentSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +22,17 @@ class Served:
         factory: makes a runtime for each connection.
         options: what bounds them.
         caller: on whose behalf the agent acts on a local connection.
+        builder: what the factory was built with, for a look at it.
+        settings: the agent's settings, or None if nothing is set.
+        origins: for each setting that was set, where.
     """
 
     factory: AgentFactory
     options: RuntimeOptions
     caller: Caller = LOCAL
+    builder: AgentBuilder | None = None
+    settings: "AcpAgentSettings | None" = None
+    origins: Mapping[str, str] = field(default_factory=dict)
 
 
 class Program(Protocol):
@@ -35,6 +45,10 @@ class Program(Protocol):
 
     def add_arguments(self, command: ArgumentParser) -> None:
         """Add what says which agent is meant to a command: a TARGET, or whatever stands in its place."""
+        ...
+
+    def stdio_words(self, options: Namespace) -> Sequence[str]:
+        """The module to run and the words behind it that serve the same agent on standard input and output."""
         ...
 
     def open(self, options: Namespace) -> AbstractAsyncContextManager[Served]:

@@ -1,15 +1,12 @@
 """`stdio TARGET`: serve the agent to the program that started this process."""
 
 import argparse
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Final
 
-from acp_integration.cli.program import Program, Served
+from acp_integration.cli.program import Program
 from acp_integration.cli.serving import serve_stdio
 from acp_integration.transports.guard import StandardStreams, guard_standard_streams
 
-NAME: Final = "stdio"
 HELP: Final = "serve the agent on standard input and output, as editors start it"
 DESCRIPTION: Final = (
     "Serve the agent on standard input and output. Standard output carries nothing but protocol frames; "

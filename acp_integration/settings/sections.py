@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from acp_integration.configuration.files import Files
-from acp_integration.configuration.loading import read, read_mapping
+from acp_integration.configuration.loading import Loaded, read, read_mapping
 from acp_integration.configuration.places import Places
 
 Options = TypeVar("Options")
@@ -77,22 +77,34 @@ class Settings(BaseSettings):
         Raises:
             ConfigurationError: with one line for every bad key; an `UnknownKey` if all of them are unknown.
         """
+        loaded = cls.load_with_origins(mapping, prefix=prefix, environ=environ, files=files, arguments=arguments)
+        return loaded.settings
+
+    @classmethod
+    def load_with_origins(
+        cls,
+        mapping: Mapping[str, Any] | None = None,
+        *,
+        prefix: str | None = None,
+        environ: Mapping[str, str] | None = None,
+        files: Files = (),
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Loaded[Self]:
+        """The same as `load`, with the place each key came from."""
         places = Places(arguments=arguments, environ=environ, mapping=mapping, files=files)
-        return read(cls, places, cls.default_prefix if prefix is None else prefix).settings
+        return read(cls, places, cls.default_prefix if prefix is None else prefix)
 
 
-def options_of(options: type[Options], *sections: BaseModel, **names: str) -> Options:
+def options_of(options: type[Options], *sections: BaseModel) -> Options:
     """The options that some settings ask for: only what is set is passed on, so that each default has one home.
 
     Args:
         options: a dataclass of options.
         sections: where to look for each of its fields, the first one that has it set deciding.
-        names: for a field that the settings call otherwise, the name of the setting.
     """
     chosen = {}
     for field in fields(options):  # type: ignore[arg-type]
-        name = names.get(field.name, field.name)
-        values = (getattr(section, name, None) for section in sections)
+        values = (getattr(section, field.name, None) for section in sections)
         value = next((value for value in values if value is not None), None)
         if value is not None:
             chosen[field.name] = _plain(value, type(None) in get_args(field.type))

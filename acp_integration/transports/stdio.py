@@ -157,7 +157,9 @@ class StdioTransport:
             self._arrived.set_result(None)
 
 
-def stdio_transport(streams: StandardStreams, max_message_size: int = RuntimeOptions().max_message_size) -> StdioTransport:
+def stdio_transport(
+    streams: StandardStreams, max_message_size: int = RuntimeOptions().max_message_size
+) -> StdioTransport:
     """A transport on descriptors that `guard_standard_streams` took, or on any pair of descriptors.
 
     Args:

@@ -7,7 +7,9 @@ from typing import Final
 
 from acp_integration.transports.transport import Frame, Oversize, RequestId, Transport, TransportKind
 
-_SECRET_NAMES: Final = rb"(?:[a-z0-9_.-]*(?:token|secret|password|passwd|api[_-]?key|authorization|credential|cookie)[a-z0-9_.-]*)"
+_SECRET_NAMES: Final = (
+    rb"(?:[a-z0-9_.-]*(?:token|secret|password|passwd|api[_-]?key|authorization|credential|cookie)[a-z0-9_.-]*)"
+)
 _STRING: Final = rb'"(?:[^"\\]|\\.)*"'
 _SECRET_FIELD: Final = re.compile(rb'("%b"\s*:\s*)%b' % (_SECRET_NAMES, _STRING), re.IGNORECASE)
 # Environment variables and HTTP headers travel as {"name": ..., "value": ...}: every value is masked.
