@@ -21,12 +21,13 @@ class OwnedTask:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._scope = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None
         self._ended = anyio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def start(self, main: Callable[[], Awaitable[None]]) -> None:
         """Run the coroutine on the running loop; at most once."""
+        self._scope = anyio.CancelScope()
         self._task = asyncio.create_task(self._run(main), name=self._name, context=Context())
         self._task.add_done_callback(lambda _: self._ended.set())
 
@@ -42,7 +43,8 @@ class OwnedTask:
 
     def cancel(self) -> None:
         """Ask the task to end; what it does in a shielded scope is still done."""
-        self._scope.cancel()
+        if self._scope is not None:
+            self._scope.cancel()
 
     async def stop(self) -> None:
         """Cancel the task and wait for its end, or only cancel it when called from inside."""
@@ -53,7 +55,7 @@ class OwnedTask:
     async def _run(self, main: Callable[[], Awaitable[None]]) -> None:
         _owner.set(self)
         try:
-            with self._scope:
+            with self._scope or anyio.CancelScope():
                 await main()
         except Exception:  # the last frame of a task: nobody else would ever see it
             logger.exception("%s failed", self._name)

@@ -71,7 +71,12 @@ class AgentCalls:
 
     async def extension(self, method: str, params: Mapping[str, Any], session: str | None) -> Any:
         """Send an extension request; its result is any JSON value."""
-        return msgspec.json.decode(await self.home.run(self._request, method, params, session))
+        raw = await self.home.run(self._request, method, params, session)
+        try:
+            return msgspec.json.decode(raw)
+        except msgspec.DecodeError as error:
+            data = {"reason": "unreadable-result", "method": method}
+            raise PeerError(jsonrpc.INTERNAL_ERROR, "The answer cannot be used", data, method=method) from error
 
     async def notify(self, method: str, params: Mapping[str, Any], session: str | None) -> None:
         """Send a notification."""

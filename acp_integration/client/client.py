@@ -157,9 +157,7 @@ class AcpClient:
         answer = await self._calls.call(methods.SESSION_FORK, params, session_id, gate="sessionCapabilities.fork")
         return ClientSession(self._calls, answer.session_id, answer.modes, answer.config_options)
 
-    async def list_sessions(
-        self, *, cwd: str | Path | None = None, cursor: str | None = None
-    ) -> ListSessionsResponse:
+    async def list_sessions(self, *, cwd: str | Path | None = None, cursor: str | None = None) -> ListSessionsResponse:
         """One page of the agent's sessions: `sessions`, and `next_cursor` for the next page."""
         params = {} if cwd is None else {"cwd": _absolute(cwd)}
         if cursor is not None:

@@ -9,31 +9,25 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from acp_integration import jsonrpc
-from acp_integration.client.handlers import CANCELLED, ClientHandlers
+from acp_integration.client.answers import CANCELLED
+from acp_integration.client.frames import CancelParams, UpdateParams, read_frame
+from acp_integration.client.handlers import ClientHandlers
 from acp_integration.client.ordering import InboundOrder
-from acp_integration.client.prompts import PromptHandle, RunningPrompts
+from acp_integration.client.prompts import PromptHandle
 from acp_integration.client.serving import AgentRequests
+from acp_integration.client.turns import RunningPrompts
 from acp_integration.connection import Connection, Pending
 from acp_integration.errors import AcpError, AgentExited, AgentTimeout, ConnectionClosed
-from acp_integration.jsonrpc import Invalid, Message, Notification, Request, Response
+from acp_integration.jsonrpc import Invalid, Notification, Request, Response
 from acp_integration.options import ClientOptions
 from acp_integration.owned import OwnedTask
-from acp_integration.transports.transport import Frame, Oversize, RequestId, Transport
+from acp_integration.transports.transport import Frame, Oversize, Transport
 from acp_integration.types import Update
 from acp_integration.wire import methods
 
 logger = logging.getLogger(__name__)
 
 CLOSED_BY_US: Final = "The client was closed"
-
-
-class _UpdateParams(msgspec.Struct):
-    sessionId: str  # noqa: N815  # as the protocol spells it
-    update: dict[str, Any]
-
-
-class _CancelParams(msgspec.Struct):
-    requestId: RequestId  # noqa: N815
 
 
 class AgentConnection:
@@ -48,11 +42,12 @@ class AgentConnection:
         self._handlers = handlers
         self._connection = Connection(transport)
         self.prompts = RunningPrompts()
+        handlers.denied = self.prompts.deny
         self._requests = AgentRequests(self._connection, handlers, self.prompts.session_of)
         self._order = InboundOrder(self._release, self._start_request)
         self._owner = OwnedTask("acp-client")
         self._opened = anyio.Event()
-        self._reading = anyio.CancelScope()
+        self._reading: anyio.CancelScope | None = None
         self._tasks: TaskGroup | None = None
         self._started = False
         self._drained = anyio.Event()
@@ -149,7 +144,7 @@ class AgentConnection:
 
     def withdraw_turn(self, handle: PromptHandle) -> None:
         """Ask the agent to stop one turn; a session's only turn is cancelled too, for agents that know nothing else."""
-        if self.lost is None:
+        if self.lost is None and not handle.pending.cancelled:
             self._connection.cancel(handle.pending)
             if self.prompts.alone(handle):
                 self.cancel_session(handle.session_id)
@@ -157,7 +152,8 @@ class AgentConnection:
     async def aclose(self) -> None:
         """Handle what has come, for at most the request timeout, then close the transport; safe to call twice."""
         self._lose(ConnectionClosed(CLOSED_BY_US))
-        self._reading.cancel()
+        if self._reading is not None:
+            self._reading.cancel()
         if self._owner.inside:
             self._owner.cancel()
         else:
@@ -188,9 +184,9 @@ class AgentConnection:
                 await self.transport.aclose()
 
     async def _read(self) -> None:
-        with self._reading:
+        with anyio.CancelScope() as self._reading:
             try:
-                while frames := await self.transport.receive():
+                while self.lost is None and (frames := await self.transport.receive()):
                     for frame in frames:
                         self._receive(frame)
                     await self._order.room()
@@ -230,7 +226,7 @@ class AgentConnection:
         if notification.method != methods.SESSION_UPDATE:
             await self._handlers.notified(notification)
             return
-        params = msgspec.json.decode(notification.params, type=_UpdateParams)
+        params = msgspec.json.decode(notification.params, type=UpdateParams)
         update = Update(params.update, params.sessionId)
         self.prompts.record(update)
         await self._handlers.updated(update)
@@ -239,9 +235,9 @@ class AgentConnection:
         if isinstance(frame, Oversize):
             logger.error("Dropped a message of more than %d bytes: raise max-message-size", frame.limit)
             return
-        message = _decode(frame)
+        message = read_frame(frame)
         if isinstance(message, Response):
-            self._order.arrive(_with_our_id(message))
+            self._order.arrive(message)
         elif isinstance(message, Notification) and message.method == methods.CANCEL_REQUEST:
             self._withdrawn(message)
         elif isinstance(message, Invalid):
@@ -252,7 +248,7 @@ class AgentConnection:
     def _withdrawn(self, notification: Notification) -> None:
         """The agent gives up a request of its own: it is answered at once, also while it is held back."""
         try:
-            identifier = msgspec.json.decode(notification.params, type=_CancelParams).requestId
+            identifier = msgspec.json.decode(notification.params, type=CancelParams).requestId
         except msgspec.DecodeError:
             logger.debug("Skipped a cancel request that names no request")
             return
@@ -275,19 +271,3 @@ class AgentConnection:
         diagnosis = getattr(self.transport, "diagnosis", "")
         text = f"The agent did not answer {method} within {seconds:g} s" + (f" ({diagnosis})" if diagnosis else "")
         return AgentTimeout(text, method=method, seconds=seconds)
-
-
-def _decode(frame: bytes) -> Message:
-    """Read a frame; bytes that are no UTF-8 become replacement characters rather than the loss of an answer."""
-    message = jsonrpc.decode(frame)
-    if isinstance(message, Invalid) and message.code == jsonrpc.PARSE_ERROR:
-        return jsonrpc.decode(frame.decode("utf-8", "replace").encode())
-    return message
-
-
-def _with_our_id(response: Response) -> Response:
-    """Our ids are integers; an agent that returns one as a string still means it."""
-    identifier = response.id
-    if isinstance(identifier, str) and identifier.isascii() and identifier.isdigit():
-        return msgspec.structs.replace(response, id=int(identifier))
-    return response

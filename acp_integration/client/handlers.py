@@ -2,7 +2,7 @@
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -10,6 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from acp_integration import jsonrpc
+from acp_integration.client.answers import ANSWERS, NOT_SUPPORTED
+from acp_integration.client.permissions import deny, is_denial
 from acp_integration.errors import RequestError
 from acp_integration.execution import HandlerExecutor, ThreadExecutor
 from acp_integration.types import Update, to_wire
@@ -21,22 +23,7 @@ logger = logging.getLogger(__name__)
 
 Handler = Callable[..., Any]
 
-NOT_SUPPORTED: Final = {
-    methods.FS_READ_TEXT_FILE: "File system read not supported",
-    methods.FS_WRITE_TEXT_FILE: "File system write not supported",
-    methods.TERMINAL_CREATE: "Terminal not supported",
-    methods.TERMINAL_OUTPUT: "Terminal not supported",
-    methods.TERMINAL_WAIT_FOR_EXIT: "Terminal not supported",
-    methods.TERMINAL_KILL: "Terminal not supported",
-    methods.TERMINAL_RELEASE: "Terminal not supported",
-    methods.ELICITATION_CREATE: "Elicitation not supported",
-}
-
-CANCELLED: Final[Mapping[str, Any]] = {
-    methods.SESSION_REQUEST_PERMISSION: {"outcome": {"outcome": "cancelled"}},
-    methods.ELICITATION_CREATE: {"action": "cancel"},
-}
-"""How the requests that wait for a person are answered when their turn was cancelled."""
+_KNOWN: Final = frozenset({*ANSWERS, methods.ELICITATION_COMPLETE})
 
 
 @dataclass(slots=True)
@@ -48,12 +35,14 @@ class ClientHandlers:
         requests: the handler of each request, by method.
         notifications: the handler of each notification but updates, by method.
         executor: where sync handlers run.
+        denied: told of every permission that was answered with no.
     """
 
     updates: list[Handler] = field(default_factory=list)
     requests: dict[str, Handler] = field(default_factory=dict)
     notifications: dict[str, Handler] = field(default_factory=dict)
     executor: HandlerExecutor = field(default_factory=ThreadExecutor)
+    denied: Callable[[RequestPermissionRequest], object] = bool
 
     async def updated(self, update: Update) -> None:
         """Call every update handler; one that fails is logged and stops nothing."""
@@ -76,14 +65,17 @@ class ClientHandlers:
         Raises:
             RequestError: if there is no handler, or what it returned is no answer.
         """
-        handler = self.requests.get(request.method)
+        handler = self.requests.get(request.method) or _DEFAULTS.get(request.method)
         if handler is None:
             data = NOT_SUPPORTED.get(request.method)
             raise RequestError(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {request.method}", data)
         if request.method not in _KNOWN:
             return _encode(await self.call(handler, msgspec.json.decode(request.params)))
         params = decode_params(request.method, request.params)
-        return _encode(_ANSWERS[request.method](params, await self.call(handler, params)))
+        answer = ANSWERS[request.method](params, await self.call(handler, params))
+        if request.method == methods.SESSION_REQUEST_PERMISSION and is_denial(params, answer):
+            self.denied(params)
+        return _encode(answer)
 
     async def call(self, handler: Handler, argument: Any) -> Any:
         """Call a handler: an async one here, a sync one on a thread."""
@@ -105,46 +97,13 @@ async def log_update(update: Update) -> None:
     logger.debug("Update %s of session %s: %s", update.kind, update.session_id, update.raw)
 
 
-def _permission(request: RequestPermissionRequest, value: Any) -> Any:
-    if value is None:
-        return CANCELLED[methods.SESSION_REQUEST_PERMISSION]
-    if not isinstance(value, str):
-        return value
-    if value not in {option.option_id for option in request.options}:
-        logger.error("The permission handler chose %r, which the agent did not offer", value)
-        reason = {"reason": "unoffered-option", "method": methods.SESSION_REQUEST_PERMISSION}
-        raise RequestError(jsonrpc.INTERNAL_ERROR, "Internal error", reason)
-    return {"outcome": {"outcome": "selected", "optionId": value}}
+async def deny_by_default(request: RequestPermissionRequest) -> str | None:
+    """What a client answers to permissions until the application adds a handler: no, and a warning."""
+    logger.warning("Denied a tool call of session %s: there is no permission handler", request.session_id)
+    return deny(request)
 
 
-def _nothing(_params: Any, _value: Any) -> Any:
-    return {}
-
-
-def _named(key: str) -> Callable[[Any, Any], Any]:
-    return lambda _params, value: {key: value} if isinstance(value, str) else value
-
-
-def _as_it_is(_params: Any, value: Any) -> Any:
-    return value
-
-
-def _elicited(_params: Any, value: Any) -> Any:
-    return CANCELLED[methods.ELICITATION_CREATE] if value is None else value
-
-
-_ANSWERS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    methods.SESSION_REQUEST_PERMISSION: _permission,
-    methods.FS_READ_TEXT_FILE: _named("content"),
-    methods.FS_WRITE_TEXT_FILE: _nothing,
-    methods.TERMINAL_CREATE: _named("terminalId"),
-    methods.TERMINAL_OUTPUT: _as_it_is,
-    methods.TERMINAL_WAIT_FOR_EXIT: _as_it_is,
-    methods.TERMINAL_KILL: _nothing,
-    methods.TERMINAL_RELEASE: _nothing,
-    methods.ELICITATION_CREATE: _elicited,
-}
-_KNOWN: Final = frozenset({*_ANSWERS, methods.ELICITATION_COMPLETE})
+_DEFAULTS: Final = {methods.SESSION_REQUEST_PERMISSION: deny_by_default}
 
 
 def _encode(value: Any) -> bytes:

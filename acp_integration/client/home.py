@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from concurrent.futures import Future
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, ParamSpec, TypeVar
 
 from acp_integration.errors import ClientError, ConnectionClosed

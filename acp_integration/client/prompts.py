@@ -1,7 +1,6 @@
-"""One `session/prompt` from sending to answer: the updates it brings, its result, and ways to stop it."""
+"""One `session/prompt` from sending to answer: the updates it brings, its result, and how to stop it."""
 
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -15,6 +14,7 @@ from acp_integration.jsonrpc import INTERNAL_ERROR
 from acp_integration.transports.transport import RequestId
 from acp_integration.types import Update
 from acp_integration.wire import methods
+from acp_integration.wire.client import RequestPermissionRequest
 
 
 class _Answer(msgspec.Struct, rename="camel"):
@@ -31,6 +31,7 @@ class PromptResult:
         text: everything the agent said, its thoughts left out.
         updates: every update of the turn, in order.
         stop_reason: end_turn, max_tokens, max_turn_requests, refusal, cancelled, or what a newer agent says.
+        denials: the permissions the agent asked for in the turn and did not get.
         usage: the tokens the turn took, as the agent sent them, or None.
         meta: the `_meta` of the answer, or None.
     """
@@ -38,6 +39,7 @@ class PromptResult:
     text: str
     updates: tuple[Update, ...]
     stop_reason: str
+    denials: tuple[RequestPermissionRequest, ...] = ()
     usage: Any = None
     meta: Any = None
 
@@ -69,6 +71,7 @@ class PromptHandle:
     Attributes:
         session_id: the session it belongs to.
         pending: the request it is.
+        denials: the permissions that were asked for and not given so far.
     """
 
     def __init__(self, home: Home, turns: Turns, pending: Pending, unread: Callable[[int], None] | None) -> None:
@@ -77,6 +80,7 @@ class PromptHandle:
         self._home = home
         self._turns = turns
         self._unread = unread
+        self.denials: list[RequestPermissionRequest] = []
         self._taken = 0
         self._updates: list[Update] = []
         self._scope = anyio.CancelScope()
@@ -140,7 +144,7 @@ class PromptHandle:
         outcome: PromptResult | AcpError = TurnCancelled(self.session_id)
         try:
             with self._scope:
-                outcome = _result(await self._turns.answer(self.pending, timeout), self._updates)
+                outcome = self._read(await self._turns.answer(self.pending, timeout))
         except AgentTimeout as error:
             outcome = error
             self._turns.withdraw_turn(self)
@@ -151,6 +155,17 @@ class PromptHandle:
             raise
         finally:
             self._finish(outcome)
+
+    def _read(self, raw: msgspec.Raw) -> PromptResult:
+        try:
+            answer = msgspec.json.decode(raw, type=_Answer)
+        except msgspec.ValidationError as error:
+            reason = "missing-result" if bytes(raw) == b"null" else "missing-required-field"
+            data = {"reason": reason, "method": methods.SESSION_PROMPT, "field": "stopReason"}
+            raise PeerError(INTERNAL_ERROR, "The answer cannot be used", data, method=methods.SESSION_PROMPT) from error
+        updates = self.updates
+        text = "".join(update.text for update in updates if update.kind == "agent_message_chunk")
+        return PromptResult(text, updates, answer.stop_reason, tuple(self.denials), answer.usage, answer.meta)
 
     def _finish(self, outcome: PromptResult | AcpError) -> None:
         self._outcome = outcome
@@ -187,117 +202,3 @@ class PromptHandle:
         if self._changed.is_set():
             self._changed = anyio.Event()
         await self._changed.wait()
-
-
-class PromptStream(AsyncIterator[Update | PromptResult]):
-    """The updates of one turn as they come, then its result.
-
-    The prompt is sent when the first item is asked for. Left before its end, by `aclose`, by the end of an ``async
-    with`` or because nobody holds it any more, the turn is cancelled.
-    """
-
-    def __init__(self, home: Home, start: Callable[[], Awaitable[PromptHandle]]) -> None:
-        self._home = home
-        self._start = start
-        self._handle: PromptHandle | None = None
-        self._position = 0
-        self.result: PromptResult | None = None
-
-    def __aiter__(self) -> "PromptStream":
-        return self
-
-    async def __anext__(self) -> Update | PromptResult:
-        if self.result is not None:
-            raise StopAsyncIteration
-        if self._handle is None:
-            self._handle = await self._start()
-        item = await self._handle.next(self._position)
-        self._position += 1
-        if isinstance(item, PromptResult):
-            self.result = item
-        return item
-
-    async def __aenter__(self) -> "PromptStream":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Cancel the turn unless it has ended."""
-        self._abandon()
-
-    def __del__(self) -> None:
-        self._abandon()
-
-    def _abandon(self) -> None:
-        if self._handle is not None:
-            self._handle.leave()
-
-
-class RunningPrompts:
-    """The prompts under way on one connection; the turns of a session end in the order in which they were asked for."""
-
-    def __init__(self) -> None:
-        self._sessions: defaultdict[str, list[PromptHandle]] = defaultdict(list)
-        self._when_idle: defaultdict[str, list[Callable[[], None]]] = defaultdict(list)
-
-    def add(self, handle: PromptHandle) -> None:
-        """A prompt was sent."""
-        self._sessions[handle.session_id].append(handle)
-
-    async def follow(self, handle: PromptHandle, timeout: float | None) -> None:
-        """Wait for the end of a prompt; the one task of it."""
-        try:
-            await handle.run(timeout)
-        finally:
-            self._remove(handle)
-
-    def answered(self, identifier: RequestId | None) -> None:
-        """A request was answered: if it was a prompt, the updates that come now belong to another turn."""
-        for handle in [handle for running in self._sessions.values() for handle in running]:
-            if handle.request_id == identifier:
-                self._remove(handle)
-
-    def _remove(self, handle: PromptHandle) -> None:
-        running = self._sessions.get(handle.session_id, [])
-        if handle in running:
-            running.remove(handle)
-        if handle.session_id in self._sessions and not running:
-            del self._sessions[handle.session_id]
-            for callback in self._when_idle.pop(handle.session_id, ()):
-                callback()
-
-    def record(self, update: Update) -> None:
-        """Hand an update to the turn that is running in its session."""
-        if running := self._sessions.get(update.session_id or ""):
-            running[0].record(update)
-
-    def alone(self, handle: PromptHandle) -> bool:
-        """Whether no other prompt of the same session is under way."""
-        return self._sessions.get(handle.session_id) == [handle]
-
-    def when_idle(self, session_id: str, callback: Callable[[], None]) -> None:
-        """Call back once no prompt of the session is under way, at once if that is now."""
-        if session_id in self._sessions:
-            self._when_idle[session_id].append(callback)
-        else:
-            callback()
-
-    def session_of(self, identifier: RequestId) -> str | None:
-        """The session of a prompt that is under way."""
-        for session_id, running in self._sessions.items():
-            if any(handle.request_id == identifier for handle in running):
-                return session_id
-        return None
-
-
-def _result(raw: msgspec.Raw, updates: list[Update]) -> PromptResult:
-    try:
-        answer = msgspec.json.decode(raw, type=_Answer)
-    except msgspec.ValidationError as error:
-        reason = "missing-result" if bytes(raw) == b"null" else "missing-required-field"
-        data = {"reason": reason, "method": methods.SESSION_PROMPT, "field": "stopReason"}
-        raise PeerError(INTERNAL_ERROR, "The answer cannot be used", data, method=methods.SESSION_PROMPT) from error
-    text = "".join(update.text for update in updates if update.kind == "agent_message_chunk")
-    return PromptResult(text, tuple(updates), answer.stop_reason, answer.usage, answer.meta)

@@ -10,7 +10,8 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from acp_integration import jsonrpc
-from acp_integration.client.handlers import CANCELLED, ClientHandlers
+from acp_integration.client.answers import CANCELLED
+from acp_integration.client.handlers import ClientHandlers
 from acp_integration.client.ordering import InboundOrder
 from acp_integration.connection import Connection
 from acp_integration.faults import Fault, fault_of
@@ -122,7 +123,7 @@ class AgentRequests:
         with served.scope:
             try:
                 result = await self._handlers.answer(served.request)
-            except Exception as error:  # the boundary: whatever a handler raises becomes an answer
+            except Exception as error:  # noqa: BLE001  # the boundary: whatever a handler raises becomes an answer
                 self._fail(served, fault_of(error, served.request.method))
             else:
                 self._settle(served, jsonrpc.result_frame(served.request.id, result))

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acp_integration.client.calls import AgentCalls
-from acp_integration.client.prompts import PromptHandle, PromptResult, PromptStream
+from acp_integration.client.prompts import PromptHandle, PromptResult
+from acp_integration.client.stream import PromptStream
 from acp_integration.types import to_wire
 from acp_integration.wire import methods
 from acp_integration.wire.session import SessionConfigOption, SessionModeState
@@ -63,9 +64,7 @@ class ClientSession:
         A reader that does not keep up makes the agent wait. Inside the loop, do not wait for another prompt of the same
         client.
         """
-        return PromptStream(
-            self._calls.home, lambda: self._calls.start_prompt(self.id, _blocks(prompt), meta, stream=True)
-        )
+        return PromptStream(lambda: self._calls.start_prompt(self.id, _blocks(prompt), meta, stream=True))
 
     async def start(self, prompt: Prompt, *, meta: Mapping[str, Any] | None = None) -> PromptHandle:
         """Send a prompt and return at once, with a handle to follow, await or cancel its turn."""
