@@ -1,0 +1,99 @@
+"""What an application declared to serve and to drive, and what its settings say about it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from acp_integration.cli.core import project_files
+from acp_integration.client.builder import ClientBuilder
+from acp_integration.discovery import AgentCandidate, Target, candidate_of, discovered, require_single
+from acp_integration.errors import ConfigurationError
+from acp_integration.settings.agent import AcpAgentSettings
+from acp_integration.settings.client import AcpClientSettings
+
+Clients = AcpClientSettings | Mapping[str, AcpClientSettings]
+DEFAULT_CLIENT = ""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """The arguments of one `AcpFastAPI`, completed from the environment and from files when they are first needed."""
+
+    agent: Any
+    discover: Sequence[Target]
+    given_settings: AcpAgentSettings | None
+    given_clients: Clients | None
+    customizers: Sequence[Callable[[ClientBuilder], object]]
+    plugins: Sequence[Any]
+    principal: Callable[[Any], str | int] | None
+    module: str
+
+    @property
+    def settings(self) -> AcpAgentSettings:
+        """The agent's settings.
+
+        Raises:
+            ConfigurationError: with one line for every bad key.
+        """
+        return self._loaded[0]
+
+    @property
+    def origins(self) -> Mapping[str, str]:
+        """Where each setting was set."""
+        return self._loaded[1]
+
+    @cached_property
+    def clients(self) -> Mapping[str, AcpClientSettings]:
+        """The settings of every client by its name, the one of `acp.client` under the empty name."""
+        if isinstance(self.given_clients, AcpClientSettings):
+            return {DEFAULT_CLIENT: self.given_clients}
+        if self.given_clients is not None:
+            return self.given_clients
+        default = AcpClientSettings.load(files=self._files)
+        named = AcpClientSettings.load_named(files=self._files)
+        return named | ({DEFAULT_CLIENT: default} if default.has_transport else {})
+
+    @cached_property
+    def candidate(self) -> AgentCandidate | None:
+        """The one agent that is served; None for none, and when `acp.agent.enabled` is false.
+
+        Raises:
+            DiscoveryError: if it is no agent, or there is more than one.
+        """
+        if self.settings.enabled is False:
+            return None
+        if self.agent is not None:
+            return candidate_of(self.agent)
+        return require_single(discovered(*self.discover), "acp.agent.enabled")
+
+    def principal_of(self, user: Any) -> str | None:
+        """The string that a user's connections belong to; None for nobody.
+
+        Raises:
+            ConfigurationError: if the application has to say how it is made.
+        """
+        if user is None:
+            return None
+        identity = self.principal(user) if self.principal else user
+        if not isinstance(identity, str | int):
+            identity = getattr(identity, "id", None)
+        if isinstance(identity, str | int | UUID) and not isinstance(identity, bool):
+            return str(identity)
+        raise ConfigurationError(
+            f"A {type(user).__name__} is no principal and has no usable id: "
+            "tell AcpFastAPI(principal=...) how to make the string that identifies a user"
+        )
+
+    @cached_property
+    def _loaded(self) -> tuple[AcpAgentSettings, Mapping[str, str]]:
+        if self.given_settings is not None:
+            return self.given_settings, {}
+        loaded = AcpAgentSettings.load_with_origins(files=self._files)
+        return loaded.settings, loaded.origins
+
+    @cached_property
+    def _files(self) -> Sequence[Path]:
+        return project_files(self.module)

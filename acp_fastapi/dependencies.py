@@ -1,0 +1,62 @@
+"""What endpoints ask for: a client, the same client for blocking code, or a stream of an agent's turn."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from acp_fastapi.clients import unknown_client
+from acp_fastapi.declaration import DEFAULT_CLIENT
+from acp_fastapi.serving import servings
+from acp_fastapi.streams import TurnStream
+from acp_integration.client.client import AcpClient
+from acp_integration.client.sync import SyncAcpClient
+
+Supply = Callable[[str], Callable[..., Awaitable[Any]]]
+
+_AnnotatedAlias: Any = type(Annotated[int, "only its type is wanted"])
+
+
+def _client(name: str) -> Callable[[HTTPConnection], Awaitable[AcpClient]]:
+    async def client(connection: HTTPConnection) -> AcpClient:
+        for serving in servings(connection.scope.get("state", {})):
+            if name in serving.clients:
+                return await serving.clients.opened(name)
+        raise unknown_client(name)
+
+    return client
+
+
+def _sync_client(name: str) -> Callable[..., Awaitable[SyncAcpClient]]:
+    async def sync_client(connection: HTTPConnection) -> SyncAcpClient:
+        return SyncAcpClient(await _client(name)(connection))
+
+    return sync_client
+
+
+def _turn(name: str) -> Callable[..., Awaitable[TurnStream]]:
+    async def turn(connection: HTTPConnection) -> TurnStream:
+        return TurnStream(await _client(name)(connection))
+
+    return turn
+
+
+def _named(kind: type[Any], supply: Supply) -> Any:
+    """`Annotated[kind, Depends(...)]` for the client of `acp.client`, and with ``["name"]`` for a named one."""
+
+    class Named(_AnnotatedAlias, _root=True):  # type: ignore[misc, call-arg]  # how the standard library builds aliases
+        def __getitem__(self, name: str) -> Any:
+            return Annotated[kind, Depends(supply(name))]
+
+    return Named(kind, (Depends(supply(DEFAULT_CLIENT)),))
+
+
+if TYPE_CHECKING:
+    ClientDep = Annotated[AcpClient, "the client of acp.client"]
+    SyncClientDep = Annotated[SyncAcpClient, "the client of acp.client, blocking"]
+    TurnDep = Annotated[TurnStream, "the client of acp.client"]
+else:
+    ClientDep = _named(AcpClient, _client)
+    SyncClientDep = _named(SyncAcpClient, _sync_client)
+    TurnDep = _named(TurnStream, _turn)

@@ -1,0 +1,98 @@
+"""The core's commands for an agent that lives in a FastAPI application."""
+
+import inspect
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from types import ModuleType
+from typing import Any, Final
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from acp_fastapi.lifespan import lifespan
+from acp_fastapi.router import AcpFastAPI
+from acp_fastapi.serving import ON_STDIO, Serving, servings
+from acp_integration.cli.core import require_stdio
+from acp_integration.cli.editor import app_dir_words
+from acp_integration.cli.program import Served
+from acp_integration.discovery import resolve
+from acp_integration.errors import ConfigurationError, DiscoveryError
+
+_RELOADERS: Final = ("WATCHFILES_CHANGES", "WATCHFILES_COMMAND", "WERKZEUG_RUN_MAIN", "RUN_MAIN")
+
+
+class FastAPIProgram:
+    """Serves the agent of an application, whose lifespan runs around it."""
+
+    name: Final = "python -m acp_fastapi"
+
+    def add_arguments(self, command: ArgumentParser) -> None:
+        """What names the application."""
+        command.add_argument(
+            "target", metavar="TARGET", help="the app, as module:app; or an AcpFastAPI, as module:agents"
+        )
+
+    def stdio_words(self, options: Namespace) -> Sequence[str]:
+        """The same target, from wherever the process is started."""
+        return ["acp_fastapi", "stdio", options.target, *app_dir_words(options)]
+
+    @asynccontextmanager
+    async def open(self, options: Namespace) -> AsyncIterator[Served]:
+        """Start the application, and find the agent in the state its lifespan yields."""
+        _refuse_reloader(options.command)
+        ON_STDIO.set(options.command != "listen")
+        app, owner = _application(options.target)
+        async with lifespan(app) as state:
+            serving = _one_of(state, owner, options.target)
+            if options.command == "stdio":
+                require_stdio(serving.declaration.settings)
+            serving.state.update(state)
+            yield serving.served()
+
+
+def _refuse_reloader(command: str) -> None:
+    found = [name for name in _RELOADERS if name in os.environ]
+    if command == "stdio" and found:
+        raise ConfigurationError(
+            f"An autoreloader ({found[0]} is set) cannot restart an agent that an editor talks to: start it without one"
+        )
+
+
+def _application(target: str) -> tuple[ASGIApp, AcpFastAPI | None]:
+    """The ASGI application a target names; with the one `AcpFastAPI` that is meant, if it names that."""
+    found = resolve(target)
+    if isinstance(found, ModuleType):
+        found = getattr(found, "app", None) or _not_a_target(target)
+    if inspect.isfunction(found) and not inspect.iscoroutinefunction(found):
+        found = found()
+    if isinstance(found, AcpFastAPI):
+        return _holder(resolve(target.partition(":")[0]), found), found
+    return found if callable(found) else _not_a_target(target), None
+
+
+def _holder(module: ModuleType, agents: AcpFastAPI) -> ASGIApp:
+    """The application in whose module an `AcpFastAPI` stands, if it is the only one there, else one of its own."""
+    apps = [value for value in vars(module).values() if isinstance(value, FastAPI)]
+    if len(apps) == 1:
+        return apps[0]
+    app = FastAPI()
+    app.include_router(agents.router)
+    return app
+
+
+def _one_of(state: Mapping[str, Any], owner: AcpFastAPI | None, target: str) -> Serving:
+    found = [serving for serving in servings(state) if owner in (None, serving.owner) and serving.factory is not None]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise DiscoveryError(f"{target} serves {len(found)} agents: name the AcpFastAPI object of one as module:name")
+    raise DiscoveryError(
+        f"{target} serves no agent: its lifespan started no AcpFastAPI with one. Include the router of an AcpFastAPI in "
+        "the application itself, not in one that is mounted, and leave acp.agent.enabled on"
+    )
+
+
+def _not_a_target(target: str) -> Any:
+    raise DiscoveryError(f"{target} is no ASGI application and no AcpFastAPI: write module:app")
