@@ -14,7 +14,7 @@ import msgspec
 
 from acp_integration import jsonrpc
 from acp_integration.errors import ConnectionClosed, PeerError
-from acp_integration.transports.transport import RequestId, Transport
+from acp_integration.transports.transport import Flow, RequestId, Transport
 
 logger = logging.getLogger(__name__)
 
@@ -137,10 +137,10 @@ class Pace:
     Without it a handler that never awaits anything else would starve a cancel and every other session.
     """
 
-    __slots__ = ("_clock", "_sent", "_since", "_transport")
+    __slots__ = ("_clock", "_flow", "_sent", "_since")
 
-    def __init__(self, transport: Transport, clock: Callable[[], float] = time.monotonic) -> None:
-        self._transport = transport
+    def __init__(self, flow: Flow, clock: Callable[[], float] = time.monotonic) -> None:
+        self._flow = flow
         self._clock = clock
         self._sent = 0
         self._since = clock()
@@ -150,13 +150,13 @@ class Pace:
         self._sent += 1
         if self._sent >= YIELD_EVERY_UPDATES or self._clock() - self._since >= YIELD_EVERY_SECONDS:
             return True
-        return self._transport.congested
+        return self._flow.congested
 
     async def rest(self) -> None:
         """Let everybody else run, and the reader catch up."""
         await asyncio.sleep(0)
-        if self._transport.congested:
-            await self._transport.drain()
+        if self._flow.congested:
+            await self._flow.drain()
         self._sent = 0
         self._since = self._clock()
 

@@ -15,7 +15,7 @@ from acp_integration.endpoint.routing import Inbound, session_named
 from acp_integration.endpoint.streams import Streams
 from acp_integration.errors import ConnectionClosed
 from acp_integration.options import EndpointOptions
-from acp_integration.transports.transport import Frame, RequestId, TransportKind
+from acp_integration.transports.transport import Flow, Frame, RequestId, TransportKind
 from acp_integration.wire import methods
 
 logger = logging.getLogger(__name__)
@@ -130,6 +130,10 @@ class HttpConnection:
         for mailbox in self.streams.all():
             await mailbox.drain()
 
+    def flow(self, session: str) -> Flow:
+        """The flow of the stream that the session's updates go to."""
+        return _SessionFlow(self.streams, session)
+
     async def wait_broken(self) -> None:
         """Wait until the connection was ended without a farewell."""
         await self._gone.wait()
@@ -197,3 +201,18 @@ class HttpConnection:
             self.streams.loaded(session, known=succeeded)
         elif succeeded:
             self.streams.forget(session)
+
+
+class _SessionFlow:
+    """Asks anew each time which mailbox takes the updates: it may change while a session is loaded."""
+
+    def __init__(self, streams: Streams, session: str) -> None:
+        self._streams = streams
+        self._session = session
+
+    @property
+    def congested(self) -> bool:
+        return self._streams.of(self._session).congested
+
+    async def drain(self) -> None:
+        await self._streams.of(self._session).drain()

@@ -4,6 +4,7 @@ import itertools
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Final, NamedTuple
 
 import anyio
@@ -94,7 +95,7 @@ class Mailbox:
         self._ledger = ledger
         self._unread: deque[Event] = deque()
         self._read: deque[Event] = deque()
-        self._readerless_since = anyio.current_time()
+        self._readerless_since = monotonic()
         self._relieved = anyio.Event()
         self._pen = anyio.Lock()
         self._writer: Reader | None = None
@@ -219,7 +220,7 @@ class Mailbox:
         """How many seconds a reader may wait for an event before it must look again."""
         if self.discard_at is None:
             return longest
-        left = max(0.0, self.discard_at - anyio.current_time())
+        left = max(0.0, self.discard_at - monotonic())
         return left if longest is None else min(left, longest)
 
     @property
@@ -245,11 +246,11 @@ class Mailbox:
         return crowded or (bool(self._unread) and self._ledger.unread_bytes * 2 >= limits.max_unread_bytes)
 
     def _grace(self) -> float:
-        return self._readerless_since + READER_GRACE - anyio.current_time()
+        return self._readerless_since + READER_GRACE - monotonic()
 
     def _no_reader(self) -> None:
         self.reader = None
-        self._readerless_since = anyio.current_time()
+        self._readerless_since = monotonic()
         self._relieve()
 
     def _forget_oldest(self) -> None:

@@ -1,8 +1,7 @@
 """The event streams of one HTTP connection: its own, and one for each session that is known or asked for."""
 
+from time import monotonic
 from typing import Final
-
-import anyio
 
 from acp_integration.endpoint.exchange import Refusal
 from acp_integration.endpoint.mailbox import Ledger, Limits, Mailbox
@@ -88,7 +87,7 @@ class Streams:
         mailbox = self._sessions.get(session)
         if mailbox is None:
             return
-        mailbox.discard_at = anyio.current_time() + DISCARD_AFTER
+        mailbox.discard_at = monotonic() + DISCARD_AFTER
         if mailbox.reader is not None:
             mailbox.reader.wake()
         self.left(session)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 TransportKind = Literal["stdio", "websocket", "http", "memory"]
 RequestId = int | str
@@ -22,7 +22,29 @@ class Oversize:
 Frame = bytes | Oversize
 
 
-class Transport(Protocol):
+class Flow(Protocol):
+    """Says to those who write when to wait for the reader."""
+
+    @property
+    def congested(self) -> bool:
+        """Whether a sender should await `drain` before it writes more; may be asked on any thread."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until more can be taken; returns at once after a failure."""
+        ...
+
+
+@runtime_checkable
+class Divided(Protocol):
+    """A transport with a stream for each session: one that nobody reads must not hold up the others."""
+
+    def flow(self, session: str) -> Flow:
+        """The flow of one session."""
+        ...
+
+
+class Transport(Flow, Protocol):
     """Moves whole JSON-RPC messages between this process and one peer.
 
     A transport belongs to one connection, and every method is called on the event loop that opened it.
@@ -59,15 +81,6 @@ class Transport(Protocol):
         """
         ...
 
-    @property
-    def congested(self) -> bool:
-        """Whether a sender should await `drain` before it writes more."""
-        ...
-
-    async def drain(self) -> None:
-        """Wait until the transport takes more; returns at once after a failure."""
-        ...
-
     async def wait_broken(self) -> None:
         """Wait until the peer can no longer read what is written: it hung up, or the transport failed."""
         ...
@@ -75,3 +88,8 @@ class Transport(Protocol):
     async def aclose(self) -> None:
         """Write out what was queued as far as the peer reads it, then release everything; safe to call twice."""
         ...
+
+
+def flow_of(transport: Transport, session: str) -> Flow:
+    """What a sender to a session goes by: the flow of the session's own stream if it has one, else the transport's."""
+    return transport.flow(session) if isinstance(transport, Divided) else transport
