@@ -13,7 +13,7 @@ from acp_django.lifespan import InnerLifespan
 from acp_django.refusals import json_refusal, send_refusal, with_headers
 from acp_django.serving import make_endpoint
 from acp_django.views import is_acp_view
-from acp_integration.endpoint.asgi import AcpEndpoint
+from acp_integration.endpoint import AcpEndpoint
 from acp_integration.errors import AcpError
 
 logger = logging.getLogger(__name__)

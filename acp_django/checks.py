@@ -47,12 +47,10 @@ def _bad_keys() -> Iterator[CheckMessage]:
 
 def _bad_paths() -> Iterator[CheckMessage]:
     for key in conf.DJANGO_KEYS:
-        value = conf.own(key)
-        for path in [value] if isinstance(value, str) else value or ():
-            try:
-                conf.resolved(path)
-            except ImportError as error:
-                yield Error(f"settings.ACP[{key!r}] names {path!r}: {error}", id="acp_django.E002")
+        try:
+            conf.objects(key)
+        except ImportError as error:
+            yield Error(f"settings.ACP[{key!r}] cannot be imported: {error}", id="acp_django.E002")
 
 
 def _sdk() -> Iterator[CheckMessage]:
@@ -147,7 +145,7 @@ def _patterns(resolver: URLResolver) -> Iterator[URLPattern]:
 
 
 def _wrapped() -> bool:
-    """Whether the wrapper is anywhere in the ASGI application; one that cannot be imported is reported by its server."""
+    """Whether the wrapper is anywhere in the ASGI application; its server reports one that cannot be imported."""
     try:
         return _holds_wrapper(import_string(settings.ASGI_APPLICATION), _DEPTH)
     except ImportError:
@@ -167,6 +165,6 @@ def _holds_wrapper(value: Any, depth: int) -> bool:
 
 
 def _agent_matters() -> bool:
-    """Whether to import the agent: other commands run the checks too, and are not to wait for a language model's SDK."""
+    """Whether to import the agent: other commands check the project too, and are not to wait for an LLM's SDK."""
     program, *arguments = [*sys.argv, ""]
     return Path(program).name not in {"manage.py", "django-admin"} or arguments[0] in AGENT_COMMANDS

@@ -10,18 +10,20 @@ from django.dispatch import receiver
 from django.utils.module_loading import import_string
 
 import acp_integration
+from acp_django.auth import SessionAuthentication
 from acp_integration import configuration
 from acp_integration.errors import ConfigurationError
 from acp_integration.options import EndpointOptions, HostOptions, RuntimeOptions
 
 if TYPE_CHECKING:
-    from acp_integration import AcpAgentSettings
+    from acp_integration import AcpAgentSettings, AcpClientSettings
 
 SERVE: Final = "serve"
 AUTHENTICATION: Final = "authentication"
 PERMISSION: Final = "permission"
-DJANGO_KEYS: Final = (SERVE, AUTHENTICATION, PERMISSION)
-_DEFAULT_AUTHENTICATION: Final = ("acp_django.auth.SessionAuthentication",)
+PLUGINS: Final = "plugins"
+CLIENT_CUSTOMIZERS: Final = "client-customizers"
+DJANGO_KEYS: Final = (SERVE, AUTHENTICATION, PERMISSION, PLUGINS, CLIENT_CUSTOMIZERS)
 
 
 def own(key: str) -> Any:
@@ -88,12 +90,29 @@ def refuse_unless_served(way: str) -> None:
         )
 
 
+def client_settings(name: str | None) -> "AcpClientSettings | None":
+    """What is set for a named client, or for the unnamed one; None if there is no client of that name.
+
+    Raises:
+        ConfigurationError: with one line for each bad key.
+    """
+    sources: dict[str, Any] = {"mapping": core_mapping(), "files": project_files()}
+    if name is None:
+        return acp_integration.AcpClientSettings.load(**sources)
+    return acp_integration.AcpClientSettings.load_named(**sources).get(name)
+
+
 @cache
 def authentication() -> tuple[Any, ...]:
     """An instance of each class in the ``authentication`` list, in order."""
-    named = own(AUTHENTICATION)
-    ways = _DEFAULT_AUTHENTICATION if named is None else [named] if isinstance(named, str) else named
-    return tuple(resolved(way)() for way in ways)
+    return tuple(way() for way in objects(AUTHENTICATION)) or (SessionAuthentication(),)
+
+
+def objects(key: str) -> list[Any]:
+    """What the dotted paths, or the objects, under a key of ours name."""
+    value = own(key)
+    values = [] if value is None else value if isinstance(value, list | tuple) else [value]
+    return [resolved(named) for named in values]
 
 
 def resolved(value: Any) -> Any:

@@ -3,34 +3,33 @@
 import sys
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 from django.apps import apps
 from django.utils.module_loading import autodiscover_modules
 
 from acp_django import conf
-from acp_integration.discovery import discovered, require_single
+from acp_integration.discovery import AgentCandidate, candidate_of, discovered, require_single
 from acp_integration.errors import DiscoveryError
 
 MODULE: Final = "acp_agents"
 _ENABLED: Final = "acp.agent.enabled"
 
 
-def find_agent() -> Any:
+def find_agent() -> AgentCandidate:
     """The agent to serve; the modules of the apps are imported now, and by nothing before.
 
     Raises:
         DiscoveryError: if there is no agent, or more than one, or a module cannot be imported.
     """
-    named = conf.own(conf.SERVE)
-    if named is not None:
-        return conf.resolved(named)
+    for named in conf.objects(conf.SERVE):
+        return candidate_of(named)
     candidate = require_single(discovered(*_agent_modules()), _ENABLED)
     if candidate is None:
         raise DiscoveryError(
             f"No agent: define an @acp_agent in the {MODULE}.py of an installed app, or set {_ENABLED}=false"
         )
-    return candidate.instance
+    return candidate
 
 
 def _agent_modules() -> Iterator[ModuleType]:

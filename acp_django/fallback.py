@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from acp_django.executor import close_connections
 from acp_django.gate import Answer, Message, Scope
 from acp_django.serving import shared_endpoint
-from acp_integration.endpoint.asgi import AcpEndpoint
+from acp_integration.endpoint import AcpEndpoint
 
 _CHUNK = 64 * 1024
 
@@ -22,7 +22,8 @@ async def serve_in_view(request: HttpRequest, scope: Scope) -> HttpResponseBase:
     """Serve a request that Django has read already; an event stream is passed on piece by piece."""
     await sync_to_async(close_connections)()
     exchange = _Exchange(request)
-    exchange.start(shared_endpoint(), scope)
+    query: str | bytes = scope.get("query_string", b"")  # Django's test client writes it as text
+    exchange.start(shared_endpoint(), {**scope, "query_string": query.encode() if isinstance(query, str) else query})
     answer = Answer()
     try:
         await answer.record(await exchange.next_message())

@@ -14,10 +14,12 @@ from django.core.checks import ERROR
 from acp_django import conf
 from acp_django.checks import check_project
 from acp_django.executor import close_connections
+from acp_django.project import SETTINGS
 from acp_django.serving import agent_factory
 from acp_integration.caller import LOCAL, Caller
 from acp_integration.cli.main import main
 from acp_integration.cli.program import Served
+from acp_integration.configuration import project_directory
 from acp_integration.errors import ConfigurationError
 from acp_integration.transports.guard import StandardStreams
 
@@ -39,6 +41,12 @@ class DjangoProgram:
             command.add_argument(name, help=SUPPRESS)
         for name in _DJANGOS_SWITCHES:
             command.add_argument(name, action="store_true", help=SUPPRESS)
+
+    def stdio_words(self, options: Namespace) -> Sequence[str]:
+        """Where the project is and what it is called; the working directory plays no part."""
+        module = os.environ[SETTINGS]
+        user = [] if options.user is None else ["--user", options.user]
+        return ["acp_django", "stdio", "--app-dir", str(project_directory(module)), "--settings", module, *user]
 
     @asynccontextmanager
     async def open(self, options: Namespace) -> AsyncIterator[Served]:

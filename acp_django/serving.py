@@ -10,7 +10,7 @@ from acp_django import conf
 from acp_django.discovery import find_agent
 from acp_django.executor import DjangoExecutor
 from acp_integration.assembly import AgentBuilder, AgentFactory
-from acp_integration.endpoint.asgi import AcpEndpoint
+from acp_integration.endpoint import AcpEndpoint
 
 
 @cache
@@ -22,7 +22,7 @@ def agent_factory() -> AgentFactory:
         DiscoveryError: if there is not exactly one agent, or it is declared wrongly.
     """
     executor = DjangoExecutor(conf.runtime_options().sync_threads)
-    return AgentBuilder(find_agent(), conf.agent_settings(), executor=executor).build_factory()
+    return AgentBuilder(find_agent().agent_class, conf.agent_settings(), executor=executor).build_factory()
 
 
 def make_endpoint() -> AcpEndpoint:

@@ -16,7 +16,7 @@ from acp_django.auth import REQUEST_KEY, identify
 from acp_django.fallback import serve_in_view
 from acp_django.gate import GATE, Gate, Scope
 from acp_django.origin import origin_is_ours
-from acp_integration.endpoint.admission import CALLER_KEY
+from acp_integration.endpoint import CALLER_KEY
 
 logger = logging.getLogger(__name__)
 

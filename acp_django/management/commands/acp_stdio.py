@@ -19,8 +19,8 @@ class Command(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         """The core's parser reads the command line, so that both commands take the same options."""
-        streams = apps.get_app_config("acp_django").streams
-        sys.exit(run(f"{argv[0]} acp", ["stdio", *argv[2:]], streams))
+        app: Any = apps.get_app_config("acp_django")
+        sys.exit(run(f"{argv[0]} acp", ["stdio", *argv[2:]], app.streams))
 
     def add_arguments(self, parser: CommandParser) -> None:
         """For `call_command`."""
