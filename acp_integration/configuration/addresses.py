@@ -51,15 +51,15 @@ def endpoint_path(value: Any) -> str:
 
 def websocket_uri(value: Any) -> str:
     """A ws:// or wss:// URI."""
-    return _uri(value, "ws", "wss")
+    return _uri(value, "a ws:// or wss:// URI", "ws", "wss")
 
 
 def http_uri(value: Any) -> str:
     """An http:// or https:// URI."""
-    return _uri(value, "http", "https")
+    return _uri(value, "an http:// or https:// URI", "http", "https")
 
 
-def _uri(value: Any, *schemes: str) -> str:
+def _uri(value: Any, expected: str, *schemes: str) -> str:
     spelled = value.strip() if isinstance(value, str) else ""
     try:
         parts = urlsplit(spelled)
@@ -69,5 +69,5 @@ def _uri(value: Any, *schemes: str) -> str:
     if not spelled or _NOT_IN_URI.search(spelled):
         raise Invalid("a URI")
     if parts.scheme.lower() not in schemes or not usable:
-        raise Invalid(f"a {schemes[0]}:// or {schemes[1]}:// URI")
+        raise Invalid(expected)
     return spelled

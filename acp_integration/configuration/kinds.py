@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, SecretStr
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, SecretStr, SerializationInfo
 
 from acp_integration.configuration import addresses, quantities, values
 
@@ -55,8 +55,8 @@ class Secrets(Mapping[str, str]):
         return dict.fromkeys(self._entries, MASK)
 
 
-def _masked(entries: Secrets) -> dict[str, str]:
-    return entries.masked()
+def _dumped(entries: Secrets, info: SerializationInfo) -> Any:
+    return entries.masked() if info.mode == "json" else entries
 
 
 def _table(value: object) -> object:
@@ -94,6 +94,6 @@ SecretTable = Annotated[
     Mapping[str, Annotated[str, BeforeValidator(values.entry_text)]],
     BeforeValidator(_table),
     AfterValidator(Secrets),
-    PlainSerializer(_masked, when_used="json"),
+    PlainSerializer(_dumped),
     Kind("secret text by name", table=True, secret=True),
 ]
