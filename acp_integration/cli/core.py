@@ -13,7 +13,7 @@ from acp_integration.cli.editor import app_dir_words
 from acp_integration.cli.program import Served
 from acp_integration.configuration.presence import anything_set
 from acp_integration.discovery import resolve_agent
-from acp_integration.errors import ConfigurationError
+from acp_integration.transports.selection import require_served
 
 
 class CoreProgram:
@@ -35,7 +35,7 @@ class CoreProgram:
         candidate = resolve_agent(options.target)
         settings, origins = load_settings(files=project_files(candidate.agent_class.__module__))
         if options.command == "stdio":
-            require_stdio(settings)
+            require_served(settings, "stdio")
         builder = AgentBuilder(candidate, settings)
         yield Served(builder.build_factory(), builder.options, builder=builder, settings=settings, origins=origins)
 
@@ -48,18 +48,6 @@ def load_settings(
         return None, {}
     loaded = acp_integration.AcpAgentSettings.load_with_origins(mapping, files=files)
     return loaded.settings, loaded.origins
-
-
-def require_stdio(settings: Any) -> None:
-    """Refuse to serve on standard input and output what the settings say is served otherwise.
-
-    Raises:
-        ConfigurationError: naming the key.
-    """
-    kind = getattr(getattr(settings, "transport", None), "type", None)
-    if kind not in (None, "stdio"):
-        message = f"acp.agent.transport.type={kind} contradicts this command, which serves stdio: remove one"
-        raise ConfigurationError(message)
 
 
 def project_files(module_name: str) -> Sequence[Path]:
