@@ -58,6 +58,8 @@ class Clients:
         prefix = f"acp.clients.{name}" if name != DEFAULT_CLIENT else "acp.client"
         settings = self._settings[name]
         transport = select_client_transport(settings, prefix)
+        if transport is None:
+            raise unknown_client(name)
         return build_client(transport, settings, self._customizers, prefix=prefix)
 
 

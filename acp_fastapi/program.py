@@ -3,7 +3,7 @@
 import inspect
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import Any, Final
@@ -82,15 +82,15 @@ def _holder(module: ModuleType, agents: AcpFastAPI) -> ASGIApp:
     return app
 
 
-def _one_of(state: Mapping[str, Any], owner: AcpFastAPI | None, target: str) -> Serving:
+def _one_of(state: dict[str, Any], owner: AcpFastAPI | None, target: str) -> Serving:
     found = [serving for serving in servings(state) if owner in (None, serving.owner) and serving.factory is not None]
     if len(found) == 1:
         return found[0]
     if found:
         raise DiscoveryError(f"{target} serves {len(found)} agents: name the AcpFastAPI object of one as module:name")
     raise DiscoveryError(
-        f"{target} serves no agent: its lifespan started no AcpFastAPI with one. Include the router of an AcpFastAPI in "
-        "the application itself, not in one that is mounted, and leave acp.agent.enabled on"
+        f"{target} serves no agent: its lifespan started no AcpFastAPI with one. Include the router of an AcpFastAPI "
+        "in the application itself, not in one that is mounted, and leave acp.agent.enabled on"
     )
 
 

@@ -42,7 +42,7 @@ class AcpFastAPI:
         discover: modules, or their names, in which the one agent is looked for if none is given.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is a keyword that one application in ten needs
         self,
         agent: Any = None,
         *,

@@ -1,16 +1,14 @@
 """One agent and its clients while one application runs."""
 
 import inspect
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from functools import cached_property
 from typing import Any, Final
 
 import anyio
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
-from starlette.types import Scope
 
 from acp_fastapi.clients import Clients
 from acp_fastapi.declaration import Declaration
@@ -46,7 +44,7 @@ class Serving:
         self.factory: AgentFactory | None = None
         self.endpoint: AcpEndpoint | None = None
         self._app = app
-        self._guarded: dict[BaseRoute, bool] = {}
+        self._guarded: bool | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Serving"]:
@@ -61,9 +59,9 @@ class Serving:
 
     def guarded(self, route: BaseRoute) -> bool:
         """Whether dependencies of the application stand before a gate."""
-        if route not in self._guarded:
-            self._guarded[route] = is_guarded(route, self._app.routes)
-        return self._guarded[route]
+        if self._guarded is None:
+            self._guarded = is_guarded(route, self._app.routes)
+        return self._guarded
 
     async def _start_agent(self, candidate: AgentCandidate, stack: AsyncExitStack) -> None:
         settings = self.declaration.settings
@@ -99,9 +97,9 @@ class Serving:
             )
 
 
-def servings(scope_or_state: Scope) -> Iterable[Serving]:
+def servings(state: Mapping[str, Any]) -> Iterable[Serving]:
     """What the routers of an application started, found in the state their lifespans yielded."""
-    return [value for value in scope_or_state.values() if isinstance(value, Serving)]
+    return [value for value in state.values() if isinstance(value, Serving)]
 
 
 async def _closed(endpoint: AcpEndpoint) -> None:
