@@ -1,8 +1,8 @@
-from django.views.generic import ListView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from helpdesk.models import Ticket
 
 
-class Tickets(ListView[Ticket]):
-    model = Ticket
-    template_name = "helpdesk/tickets.html"
+def tickets(request: HttpRequest) -> HttpResponse:
+    return render(request, "helpdesk/tickets.html", {"tickets": Ticket.objects.all()})

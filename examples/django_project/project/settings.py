@@ -43,6 +43,7 @@ DATABASES = {
         "NAME": os.environ.get("DATABASE", BASE_DIR / "db.sqlite3"),
     }
 }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "tickets"
 USE_TZ = True
