@@ -1,5 +1,6 @@
 """Drives an ASGI application without a server: what it receives is scripted, what it sends is recorded or held."""
 
+import itertools
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -81,6 +82,11 @@ class Call:
     def events(self) -> list[tuple[int, Any]]:
         return events_in(self.body)
 
+    @property
+    def answers(self) -> dict[Any, Any]:
+        """The answers in the stream, by id."""
+        return {message["id"]: message for _, message in self.events if "method" not in message}
+
     async def until(self, reached: Any) -> None:
         """Wait until something is so; fails if the call ends before."""
         while not reached():
@@ -125,6 +131,7 @@ class Driver:
     def __init__(self, app: Any, tasks: anyio.abc.TaskGroup) -> None:
         self.app = app
         self._tasks = tasks
+        self._numbers = itertools.count()
 
     def open(self, scope: dict[str, Any], *incoming: dict[str, Any]) -> Call:
         call = Call(self.app, scope, list(incoming))
@@ -167,12 +174,12 @@ class Driver:
     async def session(self, connection: str) -> str:
         """The id of a new session; reads it from the connection's stream."""
         stream = await self.stream(connection)
-        before = len(stream.events)
-        assert (await self.post(request("session/new", cwd="/", mcpServers=[]), connection)).status == 202
-        events = await stream.until_events(before + 1)
+        identifier = f"new {next(self._numbers)}"
+        assert (await self.post(request("session/new", identifier, cwd="/", mcpServers=[]), connection)).status == 202
+        await stream.until(lambda: identifier in stream.answers)
         stream.disconnect()
         await stream.ended.wait()
-        return str(events[-1][1]["result"]["sessionId"])
+        return str(stream.answers[identifier]["result"]["sessionId"])
 
 
 def ids(connection: str | None, session: str | None) -> dict[str, str]:
