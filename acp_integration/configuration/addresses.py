@@ -36,7 +36,7 @@ def directories(value: Any) -> tuple[str, ...]:
     """A list of absolute paths."""
     found = items(value)
     for item in found:
-        if not os.path.isabs(item):  # noqa: PTH117
+        if not os.path.isabs(item):
             raise Invalid("an absolute path", item)
     return found
 

@@ -52,7 +52,8 @@ class Merge:
             self._add_unresolved(entry, source)
         elif path in self.schema.keys and self.schema.keys[path].kind.table:
             self._add_table(entry, source)
-        elif not _blank(entry.value) or path not in self.schema.keys:
+        elif not _blank(entry.value) or (path not in self.schema.keys and entry.value is not None):
+            # The entry of a table may well be empty text.
             self._decide(path, entry, source)
 
     def _add_unresolved(self, entry: Entry, source: Source) -> None:
@@ -67,7 +68,7 @@ class Merge:
         found = json_object(entry.value)
         if found is not None:
             for name, value in found.items():
-                self._add(Entry((*entry.path, name), entry.spelled, value), source)
+                self._add(Entry((*entry.path, name), f"{entry.spelled}.{name}", value), source)
         elif not _blank(entry.value):
             self._wrong(entry, source, MASK, "a JSON object")
 

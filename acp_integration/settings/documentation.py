@@ -23,7 +23,7 @@ Everything that can be set, with the default that is in effect when nobody sets 
 |---|---|
 | this page, error texts | `acp.agent.transport.http.path` |
 | environment, `.env` | `ACP_AGENT_TRANSPORT_HTTP_PATH` |
-| Django's `settings.ACP` | `{"agent": {"transport": {"http": {"path": "/acp"}}}}` or `{"agent.transport.http.path": "/acp"}` |
+| Django's `settings.ACP` | `{"agent": {"transport": {"http": {"path": "/acp"}}}}`, or dotted: `{"agent.transport.http.path": ...}` |
 | `acp.toml` | `[agent.transport.http]` and `path = "/acp"` |
 | `pyproject.toml` | `[tool.acp.agent.transport.http]` and `path = "/acp"` |
 | Python | `AcpAgentSettings(transport=AgentTransport(http=Http(path="/acp")))` |
@@ -33,8 +33,8 @@ In a mapping and in a file, kebab-case, snake_case and upper case are the same k
 ## Where a value comes from
 
 The first place that sets a key wins: arguments, the environment, a `.env` file that was named, the framework's own
-settings, files, the default. Files are `acp.toml` and then `[tool.acp]` of `pyproject.toml`, looked for beside the project
-of the agent and never in the working directory: an editor starts an agent inside somebody else's repository.
+settings, files, the default. Files are `acp.toml` and then `[tool.acp]` of `pyproject.toml`, looked for beside the
+project of the agent and never in the working directory: an editor starts an agent inside somebody else's repository.
 
 A key that does not exist is an error that names the nearest one which does. In the environment it is only a warning,
 because platforms invent variables. All bad keys are reported in one error, each as it was written; secrets are masked.
@@ -43,7 +43,7 @@ because platforms invent variables. All bad keys are reported in one error, each
 
 | kind | how it is written |
 |---|---|
-| duration | digits and `ms`, `s`, `m`, `h` or `d`, or ISO-8601: `30s`, `500ms`, `PT1M`; a bare number is **milliseconds** |
+| duration | digits and `ms`, `s`, `m`, `h` or `d`, or ISO-8601: `30s`, `PT1M`; a bare number is **milliseconds** |
 | size | digits and `B`, `K`, `KB`, `M`, `MB`, `G` or `GB`, powers of 1024; a bare number is bytes |
 | list | separated by commas, or a JSON array; in a mapping or a file also a list |
 | table | in the environment one JSON object; elsewhere a table, whose names keep their case |
@@ -55,7 +55,7 @@ A blank value is the same as none. A duration of 0 means no limit where the defa
 _AGENT: Final = """
 ## Agent
 
-Keys of the agent that this process serves, under `acp.agent`. `drain-timeout` and `abort-timeout` of 0 do not wait at all.
+Keys of the agent that this process serves, under `acp.agent`. A `drain-timeout` or `abort-timeout` of 0 does not wait.
 """
 
 _CLIENT: Final = """
@@ -63,8 +63,8 @@ _CLIENT: Final = """
 
 Keys of the client that drives an agent, under `acp.client`. Several clients have a name each and the same keys under
 `acp.clients.<name>`: `acp.clients.my-agent.request-timeout` is `ACP_CLIENTS_MY_AGENT_REQUEST_TIMEOUT`, and
-`ACP_CLIENTS_MY_AGENT` takes all of its keys as one JSON object, `ACP_CLIENTS` all clients. Closing a client may take its
-request timeout plus ten seconds.
+`ACP_CLIENTS_MY_AGENT` takes all of its keys as one JSON object, `ACP_CLIENTS` all clients. Closing a client may take
+its request timeout plus ten seconds.
 """
 
 

@@ -186,7 +186,7 @@ def test_secrets_are_shown_nowhere():
 
 
 def test_a_blank_variable_of_the_agent_is_kept():
-    settings = AcpClientSettings.from_mapping({"acp.client.transport.stdio.env.EMPTY": ""})
+    settings = AcpClientSettings.from_mapping({"acp.client.transport.stdio.env": {"EMPTY": "", "NONE": None}})
     assert settings.transport.stdio.env == {"EMPTY": ""}
 
 

@@ -41,7 +41,9 @@ VALUES = {
     "duration above 0": DURATIONS.filter(bool),
     "list": lists(ANY_TEXT),
     "list of names": lists(TEXT),
-    "list of origins": lists(st.builds("{}://{}".format, WORD.filter(lambda word: word[0].isalpha()), HOST) | st.just("*")),
+    "list of origins": lists(
+        st.builds("{}://{}".format, WORD.filter(lambda word: word[0].isalpha()), HOST) | st.just("*")
+    ),
     "list of hosts": lists(HOST),
     "list of absolute paths": lists(PATH),
     "path": PATH,

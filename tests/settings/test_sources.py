@@ -42,7 +42,11 @@ def test_the_first_source_that_sets_a_key_wins(tmp_path):
     sources = {
         "arguments": {"request_timeout": "1s"},
         "environ": {"ACP_AGENT_REQUEST_TIMEOUT": "2s", "ACP_AGENT_CANCEL_GRACE_PERIOD": "2s"},
-        "mapping": {"acp.agent.request-timeout": "4s", "acp.agent.drain-timeout": "4s", "acp.agent.max-prompt-duration": 4000},
+        "mapping": {
+            "acp.agent.request-timeout": "4s",
+            "acp.agent.drain-timeout": "4s",
+            "acp.agent.max-prompt-duration": 4000,
+        },
         "files": [own, project, dotenv],
     }
     found = agent(**sources)
@@ -199,7 +203,10 @@ def test_secrets_stand_in_no_error():
     found = lines(
         lambda: AcpClientSettings.load(
             {"acp.client.transport.http.headers.Authorization": ["hush"]},
-            environ={"ACP_CLIENT_TRANSPORT_STDIO_ENV": "TOKEN=hush", "ACP_CLIENT_TRANSPORT_WEBSOCKET_URI": "http://me:hush@h/"},
+            environ={
+                "ACP_CLIENT_TRANSPORT_STDIO_ENV": "TOKEN=hush",
+                "ACP_CLIENT_TRANSPORT_WEBSOCKET_URI": "http://me:hush@h/",
+            },
         )
     )
     assert found == (
@@ -210,7 +217,9 @@ def test_secrets_stand_in_no_error():
 
 
 def test_the_key_of_the_backplane_stands_in_no_error():
-    assert lines(lambda: agent({"acp.agent.backplane.key": 5150})) == ("acp.agent.backplane.key=********** is not text",)
+    assert lines(lambda: agent({"acp.agent.backplane.key": 5150})) == (
+        "acp.agent.backplane.key=********** is not text",
+    )
 
 
 def test_an_empty_prefix_reads_no_variable():
