@@ -23,7 +23,7 @@ Everything that can be set, with the default that is in effect when nobody sets 
 |---|---|
 | this page, error texts | `acp.agent.transport.http.path` |
 | environment, `.env` | `ACP_AGENT_TRANSPORT_HTTP_PATH` |
-| Django's `settings.ACP` | `{"agent": {"transport": {"http": {"path": "/acp"}}}}`, or dotted: `{"agent.transport.http.path": ...}` |
+| Django's `settings.ACP` | `{"agent": {"transport": {"http": {"path": "/acp"}}}}` |
 | `acp.toml` | `[agent.transport.http]` and `path = "/acp"` |
 | `pyproject.toml` | `[tool.acp.agent.transport.http]` and `path = "/acp"` |
 | Python | `AcpAgentSettings(transport=AgentTransport(http=Http(path="/acp")))` |
