@@ -1,5 +1,6 @@
 """A client of the wire, small enough to see every frame: over a WebSocket, or over HTTP with its event streams."""
 
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -86,8 +87,9 @@ class SocketPeer(Peer):
         await self.socket.send(json.dumps(message))
 
     async def read(self) -> None:
-        async for text in self.socket:
-            self.take(text)
+        with contextlib.suppress(websockets.ConnectionClosed):
+            async for text in self.socket:
+                self.take(text)
 
 
 class HttpPeer(Peer):
@@ -118,15 +120,17 @@ class HttpPeer(Peer):
 
     async def listen(self, session: str | None = None, *, task_status: Any) -> None:
         headers = self.headers | ({"Acp-Session-Id": session} if session else {}) | {"Accept": "text/event-stream"}
-        async with self.http.stream("GET", self.url, headers=headers) as stream:
-            assert stream.status_code == 200, stream.status_code
-            task_status.started()
-            async for line in stream.aiter_lines():
-                if line.startswith("data: "):
-                    self.take(line.removeprefix("data: "))
+        with contextlib.suppress(httpx2.TransportError):
+            async with self.http.stream("GET", self.url, headers=headers) as stream:
+                assert stream.status_code == 200, stream.status_code
+                task_status.started()
+                async for line in stream.aiter_lines():
+                    if line.startswith("data: "):
+                        self.take(line.removeprefix("data: "))
 
     async def close(self) -> None:
-        await self.http.delete(self.url, headers=self.headers)
+        with contextlib.suppress(httpx2.TransportError):
+            await self.http.delete(self.url, headers=self.headers)
 
 
 @asynccontextmanager
