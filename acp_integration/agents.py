@@ -16,6 +16,7 @@ class AgentDeclaration:
     """What `@acp_agent` says about an agent."""
 
     name: str
+    module: str = ""
     title: str | None = None
     version: str | None = None
     auth_methods: tuple[Any, ...] = ()
@@ -41,7 +42,7 @@ def acp_agent(
     modes: Sequence[Any] = (),
     config_options: Sequence[Any] = (),
 ) -> Callable[[T], T]: ...
-def acp_agent(
+def acp_agent(  # noqa: PLR0913  # one argument for each thing an agent says of itself
     name: Any = None,
     *,
     title: str | None = None,
@@ -71,6 +72,7 @@ def acp_agent(
     def declare(agent: T) -> T:
         declaration = AgentDeclaration(
             name=name if isinstance(name, str) and name.strip() else agent.__name__,  # type: ignore[attr-defined]
+            module=agent.__module__,
             title=title,
             version=version,
             auth_methods=tuple(auth_methods),

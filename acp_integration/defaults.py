@@ -1,36 +1,23 @@
-"""What an agent does without a handler of its own."""
+"""What an agent answers without a handler of its own."""
 
-import os
-from uuid import uuid4
+from typing import Any
 
 from acp_integration.binding import BoundHandler
-from acp_integration.errors import RequestError
-from acp_integration.jsonrpc import INVALID_PARAMS, encode
-from acp_integration.sessions import SessionRecord
-from acp_integration.turns import Call
-from acp_integration.wire import methods
+from acp_integration.context.invocation import Invocation
+from acp_integration.jsonrpc import encode
+from acp_integration.returns import to_json
 
 
-class NewSession(BoundHandler):
-    """Opens a session with a random id, which nobody can guess."""
+class EmptyAnswer(BoundHandler):
+    """Succeeds: what the method changes is changed around it."""
 
-    def __init__(self) -> None:
-        super().__init__(methods.SESSION_NEW)
+    def __init__(self, method: str) -> None:
+        super().__init__(method, f"the default {method}")
 
-    async def __call__(self, call: Call) -> bytes:
-        """Record what the client asked for.
+    async def invoke(self, invocation: Invocation) -> Any:  # noqa: ARG002  # the same for every call
+        """Nothing is left to do."""
+        return {}
 
-        Raises:
-            RequestError: -32602 for a `cwd` that is no absolute path.
-        """
-        params = call.params
-        if not os.path.isabs(params.cwd):
-            raise RequestError(INVALID_PARAMS, "Invalid params: params.cwd must be an absolute path")
-        record = SessionRecord(
-            str(uuid4()),
-            cwd=params.cwd,
-            additional_directories=tuple(params.additional_directories),
-            mcp_servers=tuple(params.mcp_servers),
-        )
-        call.peer.sessions.add(record)
-        return encode({"sessionId": record.id})
+    async def answer(self, value: Any, invocation: Invocation) -> bytes:  # noqa: ARG002  # the same for every call
+        """An empty object, or what an interceptor put in its place."""
+        return encode({}) if not value else to_json(value, self.method)

@@ -103,7 +103,7 @@ class On:
         return _mark(handler, HandlerMark(methods.PROVIDERS_DISABLE))
 
     @overload
-    def prompt(self, handler: F, /) -> F: ...
+    def prompt(self, handler: F) -> F: ...
     @overload
     def prompt(
         self,
@@ -116,7 +116,6 @@ class On:
     def prompt(
         self,
         handler: Any = None,
-        /,
         *,
         image: bool = False,
         audio: bool = False,

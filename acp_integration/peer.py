@@ -1,5 +1,6 @@
 """What is known of the client at the other end of one connection."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acp_integration.caller import Caller
@@ -16,6 +17,8 @@ class Peer:
         caller: who opened the connection.
         capabilities: what the client announced at initialize; None before.
         info: the client's name and version; None if it did not say.
+        advertised: what the agent announced at initialize; empty before.
+        auth_methods: the wire forms of the ways to authenticate that were announced; None before initialize.
         authenticated: whether an authenticate request succeeded and no logout came since.
         sessions: the sessions open on this connection.
     """
@@ -26,5 +29,7 @@ class Peer:
         self.options = options
         self.capabilities: Any = None
         self.info: Any = None
+        self.advertised: Mapping[str, Any] = {}
+        self.auth_methods: Sequence[Mapping[str, Any]] | None = None
         self.authenticated = False
         self.sessions = Sessions()

@@ -5,17 +5,28 @@ withdrawal for ever; asked when already cancelled it is not sent. A late answer 
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
+from typing import TypeAlias
 
 import msgspec
 
 from acp_integration.cancellation import Cause
-from acp_integration.connection import Pending
 from acp_integration.errors import TurnCancelled, TurnError
 from acp_integration.turns import Call
+from acp_integration.wire.repair import Malformed
+
+logger = logging.getLogger(__name__)
+
+Answer: TypeAlias = "asyncio.Future[msgspec.Raw]"
 
 
-async def ask(call: Call, method: str, params: bytes, *, timeout: float | None) -> msgspec.Raw:
+Late = Callable[[msgspec.Raw], object]
+
+
+async def ask(
+    call: Call, method: str, params: bytes, *, timeout: float | None, late: Late | None = None
+) -> msgspec.Raw:
     """Send a request to the client and wait for its result.
 
     Args:
@@ -23,6 +34,7 @@ async def ask(call: Call, method: str, params: bytes, *, timeout: float | None) 
         method: the protocol method.
         params: the params as JSON.
         timeout: how long to wait, in seconds; None waits for as long as the call lives.
+        late: takes a result that comes after the request was given up, when it holds something to give back.
 
     Raises:
         TurnCancelled: if the call was cancelled, or is answered already.
@@ -36,22 +48,42 @@ async def ask(call: Call, method: str, params: bytes, *, timeout: float | None) 
     if call.cancellation.is_cancelled:
         raise TurnCancelled(call.session_id)
     pending = call.connection.request(method, params, call.session_id)
-    undo = [cancelled_by_end, call.cancellation.on_cancel(lambda: _end(pending, TurnCancelled(call.session_id)))]
+    answer: Answer = asyncio.get_running_loop().create_future()
+    pending.future.add_done_callback(lambda settled: _relay(settled, answer, late))
+    undo = [cancelled_by_end, call.cancellation.on_cancel(lambda: _end(answer, TurnCancelled(call.session_id)))]
     if timeout is not None:
-        undo.append(_expire_after(timeout, pending))
+        error = TurnError(f"The client did not answer {method} within {timeout:g} s")
+        undo.append(asyncio.get_running_loop().call_later(timeout, _end, answer, error).cancel)
     try:
-        return await pending.future
+        return await answer
     finally:
         for take_back in undo:
             take_back()
-        call.connection.withdraw(pending)
+        if late is None:
+            call.connection.withdraw(pending)
+        else:
+            call.connection.cancel(pending)
 
 
-def _end(pending: Pending, error: Exception) -> None:
-    if not pending.future.done():
-        pending.future.set_exception(error)
+def _end(answer: Answer, error: Exception) -> None:
+    if not answer.done():
+        answer.set_exception(error)
 
 
-def _expire_after(seconds: float, pending: Pending) -> Callable[[], None]:
-    error = TurnError(f"The client did not answer {pending.method} within {seconds:g} s")
-    return asyncio.get_running_loop().call_later(seconds, _end, pending, error).cancel
+def _relay(settled: Answer, answer: Answer, late: Late | None) -> None:
+    if settled.cancelled():
+        return
+    error = settled.exception()
+    if error is not None:
+        _end(answer, error)  # type: ignore[arg-type]  # a connection settles with exceptions only
+    elif not answer.done():
+        answer.set_result(settled.result())
+    elif late is not None:
+        _take_back(settled.result(), late)
+
+
+def _take_back(result: msgspec.Raw, late: Late) -> None:
+    try:
+        late(result)
+    except Malformed:
+        logger.debug("An answer that came too late cannot be read", exc_info=True)

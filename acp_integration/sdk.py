@@ -7,6 +7,7 @@ What can be told from a class or from the SDK's source is told without importing
 import importlib
 import importlib.util
 import re
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -31,9 +32,38 @@ def load() -> Any:
     return importlib.import_module("acp.schema")
 
 
+def is_loaded() -> bool:
+    """Whether the SDK's models were imported already, by whomever."""
+    return "acp.schema" in sys.modules
+
+
+def validate(name: str, data: bytes) -> Any:
+    """JSON as the model of a name.
+
+    Raises:
+        LookupError: if the installed SDK has no such model.
+        InvalidParams: if it refuses the JSON.
+    """
+    return _validate(resolve(name), data)
+
+
 def is_model(value: object) -> bool:
     """Whether the value is a pydantic model: one of the SDK, or one of the application's own."""
     return _descends(type(value), "pydantic", "BaseModel")
+
+
+def is_model_class(value: object) -> bool:
+    """Whether the value is a class of pydantic models."""
+    return isinstance(value, type) and _descends(value, "pydantic", "BaseModel")
+
+
+def as_model(kind: Any, data: bytes) -> Any:
+    """JSON as a pydantic model of the application's own.
+
+    Raises:
+        InvalidParams: if the model refuses the JSON; names the place and never the value.
+    """
+    return _validate(kind, data, "is not what the handler takes")
 
 
 def is_request_error(error: BaseException) -> bool:
@@ -141,13 +171,13 @@ def _clears(model: Any) -> dict[str, None]:
     return {key: None for name, key in _NULL_CLEARS.items() if name in fields and getattr(model, name) is None}
 
 
-def _validate(model: Any, data: bytes) -> Any:
+def _validate(model: Any, data: bytes, problem: str = "is not what the installed SDK takes") -> Any:
     pydantic = importlib.import_module("pydantic")
     try:
         return _adapter(model).validate_json(data)
     except pydantic.ValidationError as error:
         location = error.errors(include_url=False, include_context=False, include_input=False)[0]["loc"]
-        raise InvalidParams(_path(location), "is not what the installed SDK takes") from None
+        raise InvalidParams(_path(location), problem) from None
 
 
 @cache

@@ -1,12 +1,28 @@
 """What is kept of each session that is open on one connection."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from acp_integration.errors import RequestError
-from acp_integration.jsonrpc import RESOURCE_NOT_FOUND
+from acp_integration.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
+
+
+class Journal(Protocol):
+    """What keeps the prompts and updates of one open session."""
+
+    def put(self, update: bytes, leave: Callable[[], None]) -> None:
+        """Keep an update, and call `leave`, in order, once it may go to the client."""
+        ...
+
+    async def settle(self) -> None:
+        """Return when all that was put has left, with the session's state saved."""
+        ...
+
+    async def history(self) -> Sequence[Mapping[str, Any]]:
+        """All that was kept, oldest first."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -14,7 +30,12 @@ class SessionRecord:
     """One open session; handlers see it through `AcpSession`.
 
     Attributes:
+        modes: the modes to choose from, in their wire form.
+        config: the config options to choose from, in their wire form, each with the value it has now.
         held: updates that wait for the answer which creates the session; None once it was written.
+        journal: what keeps the session, if something does.
+        closed: whether the session is open no more, so that updates to it are dropped.
+        tool_calls: the ids of the tool calls that were announced as values.
         used: when the session was last used, on the monotonic clock, in seconds.
     """
 
@@ -22,11 +43,61 @@ class SessionRecord:
     cwd: str = ""
     additional_directories: Sequence[str] = ()
     mcp_servers: Sequence[Any] = ()
+    title: str | None = None
     mode: str | None = None
-    options: dict[str, str | bool] = field(default_factory=dict)
+    modes: Sequence[Mapping[str, Any]] = ()
+    config: Sequence[Mapping[str, Any]] = ()
     state: dict[str, Any] = field(default_factory=dict)
     held: list[bytes] | None = None
+    journal: Journal | None = None
+    closed: bool = False
+    tool_calls: set[str] = field(default_factory=set)
     used: float = field(default_factory=time.monotonic)
+
+    @property
+    def options(self) -> dict[str, str | bool]:
+        """The values of the config options, by id."""
+        return {option["id"]: option["currentValue"] for option in self.config}
+
+    def check_mode(self, mode_id: str) -> None:
+        """Do nothing if the session can be in a mode.
+
+        Raises:
+            RequestError: -32602 if the session has modes and this is none of them.
+        """
+        if self.modes and mode_id not in (mode["id"] for mode in self.modes):
+            raise RequestError(INVALID_PARAMS, "Invalid params: params.modeId is none of the session's modes")
+
+    def check_option(self, config_id: str, value: str | bool) -> None:
+        """Do nothing if a config option can have a value.
+
+        Raises:
+            RequestError: -32602 if there is no such option, or it has no such value.
+        """
+        option = next((option for option in self.config if option["id"] == config_id), None)
+        if option is None:
+            raise RequestError(INVALID_PARAMS, "Invalid params: params.configId is none of the session's options")
+        if not _takes(option, value):
+            raise RequestError(INVALID_PARAMS, "Invalid params: params.value is none of the option's values")
+
+    def set_option(self, config_id: str, value: str | bool) -> None:
+        """Change a config option; raises as `check_option` does."""
+        self.check_option(config_id, value)
+        self.config = tuple(
+            {**option, "currentValue": value} if option["id"] == config_id else option for option in self.config
+        )
+
+    def shown_options(self, *, booleans: bool) -> list[Mapping[str, Any]]:
+        """The complete list of config options as a client is shown it, without the booleans if it knows none."""
+        return [option for option in self.config if booleans or option.get("type") != "boolean"]
+
+
+def _takes(option: Mapping[str, Any], value: str | bool) -> bool:
+    if option.get("type") == "boolean":
+        return isinstance(value, bool)
+    listed = option.get("options", ())
+    values = [item for entry in listed for item in entry.get("options", (entry,))]
+    return isinstance(value, str) and value in (item["value"] for item in values)
 
 
 class Sessions:
@@ -46,6 +117,9 @@ class Sessions:
 
     def add(self, record: SessionRecord) -> SessionRecord:
         """Open a session, in the place of an older one with the same id."""
+        replaced = self._records.get(record.id)
+        if replaced is not None and replaced is not record:
+            replaced.closed = True
         self._records[record.id] = record
         return record
 
@@ -66,4 +140,7 @@ class Sessions:
 
     def remove(self, session_id: str) -> SessionRecord | None:
         """Close a session; unknown ids are no error."""
-        return self._records.pop(session_id, None)
+        record = self._records.pop(session_id, None)
+        if record is not None:
+            record.closed = True
+        return record

@@ -17,6 +17,7 @@ from acp_integration import jsonrpc
 from acp_integration.cancellation import Cancellation, Cause
 from acp_integration.faults import CANCELLED, Fault
 from acp_integration.peer import Peer
+from acp_integration.sessions import SessionRecord
 from acp_integration.transports.transport import RequestId
 
 logger = logging.getLogger(__name__)
@@ -41,13 +42,18 @@ class Call:
         params: the decoded params.
         session_id: the session named by the params, if any.
         scoped_to: the session whose stream carries the answer; None for the connection's own.
+        capabilities: what the client had announced when the handler began.
+        authenticated: whether the client was authenticated then.
+        record: the session that the call creates.
         cancellation: the call's cancel signal.
         hard: the scope of the handler, cancelled for good when the call was answered by force.
     """
 
     is_turn = False
 
-    def __init__(self, peer: Peer, identifier: RequestId | None, method: str, params: Any, session_id: str | None) -> None:
+    def __init__(
+        self, peer: Peer, identifier: RequestId | None, method: str, params: Any, session_id: str | None
+    ) -> None:
         self.peer = peer
         self.connection = peer.connection
         self.id = identifier
@@ -55,6 +61,9 @@ class Call:
         self.params = params
         self.session_id = session_id
         self.scoped_to: str | None = session_id
+        self.capabilities: Any = None
+        self.authenticated = False
+        self.record: SessionRecord | None = None
         self.cancellation = Cancellation()
         self.phase = Phase.WAITING
         self.hard = anyio.CancelScope()
@@ -69,8 +78,10 @@ class Call:
         return self.phase is Phase.ANSWERED
 
     def start(self) -> None:
-        """The handler begins."""
+        """The handler begins, in its place: what the client is known to be now is what the call goes by."""
         self.phase = Phase.RUNNING
+        self.capabilities = self.peer.capabilities
+        self.authenticated = self.peer.authenticated
 
     def before_answer(self, callback: Callable[[], None]) -> None:
         """Call back just before the answer is handed to the transport, however the call ends."""
@@ -180,9 +191,12 @@ class Turn(Call):
         self.settle_fault(CANCELLED)
         self.hard.cancel()
 
-    def limit_duration(self, seconds: float) -> None:
-        """End the turn with an error when it took this long."""
-        self.start_timer(seconds, lambda: self._too_long(seconds))
+    def start(self) -> None:
+        """The handler begins, and with it the time it may take."""
+        super().start()
+        seconds = self.peer.options.max_prompt_duration
+        if seconds is not None:
+            self.start_timer(seconds, lambda: self._too_long(seconds))
 
     def _too_long(self, seconds: float) -> None:
         limit = iso_duration(seconds)

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
+
 from acp_integration import sdk
 
 JsonObject = Mapping[str, Any]
@@ -187,9 +189,10 @@ def to_wire(value: Any) -> dict[str, Any]:
         return value.to_wire()
     if isinstance(value, Mapping):
         return dict(value)
-    if hasattr(value, "model_dump"):
-        dumped: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return dumped
+    if isinstance(value, msgspec.Struct) or sdk.is_model(value):
+        to_builtins = msgspec.to_builtins if isinstance(value, msgspec.Struct) else sdk.to_builtins
+        plain: dict[str, Any] = to_builtins(value)
+        return plain
     raise TypeError(
         f"{type(value).__name__} has no wire form: use text, a value of acp_integration.types, a mapping or a model"
     )

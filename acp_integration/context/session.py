@@ -3,21 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from acp_integration.connection import Connection, Pace
-from acp_integration.context.updates import UpdateFrames
-from acp_integration.sessions import SessionRecord
+from acp_integration.context.sender import Sender
+from acp_integration.types import Update
 
 
-class AcpSession:
+class AcpSession(Sender):
     """One session: what is known of it, and everything that can be sent to it, in a turn or between turns."""
 
-    __slots__ = ("_connection", "_frames", "_pace", "_record")
-
-    def __init__(self, record: SessionRecord, connection: Connection) -> None:
-        self._record = record
-        self._connection = connection
-        self._frames = UpdateFrames(record.id)
-        self._pace = Pace(connection.transport)
+    __slots__ = ()
 
     @property
     def id(self) -> str:
@@ -46,34 +39,15 @@ class AcpSession:
 
     @property
     def options(self) -> Mapping[str, str | bool]:
-        """The session's config options now."""
+        """The session's config options now: values by id."""
         return self._record.options
 
     @property
     def state(self) -> dict[str, Any]:
-        """What the agent keeps for the session: JSON values."""
+        """What the agent keeps for the session: JSON values, saved by the session store at the end of each turn."""
         return self._record.state
 
-    async def send_message(self, text: str) -> None:
-        """Send a piece of the agent's message."""
-        await self._send(self._frames.message(text))
-
-    async def send_thought(self, text: str) -> None:
-        """Send a piece of the agent's reasoning."""
-        await self._send(self._frames.thought(text))
-
-    async def send_user_message(self, text: str) -> None:
-        """Send a piece of a user's message, as a replay does."""
-        await self._send(self._frames.user_message(text))
-
-    async def send_update(self, update: Any) -> None:
-        """Send any update given in its wire form."""
-        await self._send(self._frames.update(update))
-
-    async def _send(self, frame: bytes) -> None:
-        if self._record.held is not None:
-            self._record.held.append(frame)
-            return
-        self._connection.write(frame, self._record.id)
-        if self._pace.due():
-            await self._pace.rest()
+    async def history(self) -> Sequence[Update]:
+        """The prompts and updates of the session so far, prompts as user messages; empty without a session store."""
+        journal = self._record.journal
+        return () if journal is None else [Update(raw, self.id) for raw in await journal.history()]

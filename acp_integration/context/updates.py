@@ -1,41 +1,75 @@
-"""The frames of updates, spliced from JSON that stands already: no model is built for what the context builds itself."""
+"""The JSON of updates: what the context builds itself is spliced from bytes, without building a model."""
 
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, get_args
 
 from acp_integration.jsonrpc import encode
+from acp_integration.types import Audio, Image, Resource, ResourceLink, Text, to_wire
+from acp_integration.wire.content import ReceivedContent
 
 _OPEN: Final = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":'
 _UPDATE: Final = b',"update":'
-_CLOSE: Final = b"}}"
-_TEXT_CLOSE: Final = b'}}}}'
+
+MESSAGE: Final = "agent_message_chunk"
+THOUGHT: Final = "agent_thought_chunk"
+USER_MESSAGE: Final = "user_message_chunk"
+
+_BLOCKS: Final = (Text, Image, Audio, Resource, ResourceLink, *get_args(ReceivedContent))
+_KINDS: Final = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_TEXT: Final = {
+    kind: b'{"sessionUpdate":"%b","content":{"type":"text","text":' % kind.encode()
+    for kind in (MESSAGE, THOUGHT, USER_MESSAGE)
+}
 
 
-class UpdateFrames:
-    """Builds the update frames of one session; the parts that never change are built once."""
+def frame_head(session_id: str) -> bytes:
+    """What every update frame of a session begins with."""
+    return _OPEN + encode(session_id) + _UPDATE
 
-    __slots__ = ("_head", "_message", "_thought", "_user")
 
-    def __init__(self, session_id: str) -> None:
-        self._head = _OPEN + encode(session_id) + _UPDATE
-        self._message = self._chunk_head(b"agent_message_chunk")
-        self._thought = self._chunk_head(b"agent_thought_chunk")
-        self._user = self._chunk_head(b"user_message_chunk")
+def frame(head: bytes, update: bytes) -> bytes:
+    """The frame of one update."""
+    return b"%b%b}}" % (head, update)
 
-    def update(self, update: Any) -> bytes:
-        """Any update, as a mapping or struct of its wire form."""
-        return b"%b%b%b" % (self._head, encode(update), _CLOSE)
 
-    def message(self, text: str) -> bytes:
-        """A piece of the agent's message."""
-        return b"%b%b%b" % (self._message, encode(text), _TEXT_CLOSE)
+def chunk(kind: str, content: Any, message_id: str | None = None) -> bytes:
+    """A piece of a message: text, or one content block."""
+    if isinstance(content, str) and message_id is None:
+        return b"%b%b}}" % (_TEXT[kind], encode(content))
+    update = {"sessionUpdate": kind, "content": to_wire(content)}
+    return encode(update if message_id is None else {**update, "messageId": message_id})
 
-    def thought(self, text: str) -> bytes:
-        """A piece of the agent's reasoning."""
-        return b"%b%b%b" % (self._thought, encode(text), _TEXT_CLOSE)
 
-    def user_message(self, text: str) -> bytes:
-        """A piece of a user's message."""
-        return b"%b%b%b" % (self._user, encode(text), _TEXT_CLOSE)
+def is_content(value: Any) -> bool:
+    """Whether a value is a content block, in any form but text."""
+    kind = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
+    return isinstance(value, _BLOCKS) or (kind in _KINDS and not _is_update(value))
 
-    def _chunk_head(self, kind: bytes) -> bytes:
-        return self._head + b'{"sessionUpdate":"%b","content":{"type":"text","text":' % kind
+
+def _is_update(value: Any) -> bool:
+    return "sessionUpdate" in value if isinstance(value, Mapping) else hasattr(value, "session_update")
+
+
+def plan(entries: Sequence[Any]) -> dict[str, Any]:
+    """The whole plan; an entry that is only text is pending and of medium priority."""
+    return {"sessionUpdate": "plan", "entries": [_plan_entry(entry) for entry in entries]}
+
+
+def commands(available: Mapping[str, str] | Sequence[Any]) -> dict[str, Any]:
+    """The commands a user can give: descriptions by name, or the wire form of each."""
+    if isinstance(available, Mapping):
+        listed = [{"name": name, "description": description} for name, description in available.items()]
+    else:
+        listed = [to_wire(command) for command in available]
+    return {"sessionUpdate": "available_commands_update", "availableCommands": listed}
+
+
+def usage(used: int, size: int, cost: float | None, currency: str) -> dict[str, Any]:
+    """How much of the context window is used."""
+    update = {"sessionUpdate": "usage_update", "used": used, "size": size}
+    return update if cost is None else {**update, "cost": {"amount": cost, "currency": currency}}
+
+
+def _plan_entry(entry: Any) -> dict[str, Any]:
+    wire = {"content": entry} if isinstance(entry, str) else to_wire(entry)
+    return {"priority": "medium", "status": "pending", **wire}

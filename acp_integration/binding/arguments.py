@@ -1,0 +1,102 @@
+"""The plan of a handler's arguments: for each parameter what supplies it, decided when the agent is built."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter
+from typing import Any
+
+import anyio.to_thread
+
+from acp_integration import sdk
+from acp_integration.binding.faults import HandlerSite
+from acp_integration.binding.parameters import Kind, find_supplier
+from acp_integration.binding.resolvers import ArgumentResolver, resolver_for
+from acp_integration.binding.scope import HandlerScope, Scoped
+from acp_integration.context.invocation import Invocation
+
+_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentPlan:
+    """What supplies the arguments of one handler.
+
+    Attributes:
+        positional: the names of those that can only be given by position, in order.
+        suppliers: what gives the value of each parameter; may give an awaitable where `waits` names it.
+        waits: the parameters whose value may have to be awaited.
+        kinds: the kinds of values among them.
+        scoped: what surrounds the call and supplies the parameters that are not among the suppliers.
+    """
+
+    positional: tuple[str, ...]
+    suppliers: Mapping[str, Callable[[Invocation], Any]]
+    waits: frozenset[str]
+    kinds: frozenset[Kind]
+    scoped: Scoped | None
+
+    async def supply(self, invocation: Invocation, given: Mapping[str, Any]) -> "Arguments":
+        """The arguments of one call; `given` are those of the surrounding scope."""
+        if Kind.SDK_MODEL in self.kinds and not sdk.is_loaded():
+            await anyio.to_thread.run_sync(sdk.load)
+        values = {name: supplier(invocation) for name, supplier in self.suppliers.items()}
+        for name in self.waits:
+            if inspect.isawaitable(values[name]):
+                values[name] = await values[name]
+        values.update(given)
+        return Arguments([values.pop(name) for name in self.positional], values)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of one call."""
+
+    positional: Sequence[Any]
+    named: Mapping[str, Any]
+
+
+def plan_arguments(
+    site: HandlerSite,
+    handler: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    *,
+    sync: bool,
+    resolvers: Sequence[ArgumentResolver] = (),
+    scope: HandlerScope | None = None,
+) -> ArgumentPlan:
+    """Find what supplies each parameter.
+
+    Raises:
+        HandlerError: naming the parameter that nothing supplies, or that is wrong here.
+    """
+    suppliers: dict[str, Callable[[Invocation], Any]] = {}
+    waits: set[str] = set()
+    kinds: set[Kind] = set()
+    claimed: list[Parameter] = []
+    for parameter in parameters:
+        if parameter.kind in _VARIADIC:
+            continue
+        if scope is not None and scope.claims(parameter):
+            claimed.append(parameter)
+            continue
+        resolver = resolver_for(parameter, resolvers)
+        if resolver is not None:
+            suppliers[parameter.name] = _resolving(resolver, parameter)
+            waits.add(parameter.name)
+            continue
+        supplied = find_supplier(site, parameter, sync=sync)
+        if supplied is None:
+            continue
+        if supplied.kind is Kind.EXTENSION_PARAMS and supplied.kind in kinds:
+            raise site.fault("an extension has one parameter for its params: put them into one type", parameter.name)
+        suppliers[parameter.name] = supplied.get
+        kinds.add(supplied.kind)
+    known = {*suppliers, *(parameter.name for parameter in claimed)}
+    positional = (each.name for each in parameters if each.kind is Parameter.POSITIONAL_ONLY and each.name in known)
+    scoped = scope.prepare(handler, claimed) if scope is not None and claimed else None
+    return ArgumentPlan(tuple(positional), suppliers, frozenset(waits), frozenset(kinds), scoped)
+
+
+def _resolving(resolver: ArgumentResolver, parameter: Parameter) -> Callable[[Invocation], Any]:
+    return lambda invocation: resolver.resolve_argument(parameter, invocation)

@@ -1,0 +1,71 @@
+"""A handler ready to be called, and an agent that is a table of them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from acp_integration.agents import AgentDeclaration
+from acp_integration.context.invocation import Invocation
+from acp_integration.handlers import HandlerMark
+from acp_integration.interception import Chain
+from acp_integration.peer import Peer
+from acp_integration.turns import Call
+from acp_integration.wire import methods
+
+
+class BoundHandler:
+    """One handler ready to be called: first it is invoked, then what it returned becomes the answer.
+
+    Attributes:
+        name: the qualified name of what is called, for errors and interceptors.
+        delivers_cancel: whether a cancel is delivered to the handler's task.
+        notification: whether it handles a notification and so answers no request.
+        accepts_notifications: whether a notification of its method reaches it.
+        chain: the interceptors around it.
+    """
+
+    delivers_cancel = True
+    notification = False
+    accepts_notifications = False
+    chain: Chain | None = None
+
+    def __init__(self, method: str, name: str | None = None) -> None:
+        self.method = method
+        self.name = name or type(self).__qualname__
+
+    async def __call__(self, call: Call) -> bytes:
+        """Run the handler; the result is JSON."""
+        return await self.respond(Invocation(call, self.name))
+
+    async def respond(self, invocation: Invocation) -> bytes:
+        """Invoke inside the interceptors, and make the answer."""
+        if self.chain is None:
+            return await self.answer(await self.invoke(invocation), invocation)
+        return await self.chain.run(invocation, self.invoke, self.answer)
+
+    async def invoke(self, invocation: Invocation) -> Any:
+        """Do what the method asks for."""
+        raise NotImplementedError
+
+    async def answer(self, value: Any, invocation: Invocation) -> bytes:
+        """The JSON of what `invoke` returned, or of what an interceptor put in its place."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class BoundAgent:
+    """An agent ready to serve any number of connections.
+
+    Attributes:
+        handlers: what answers each method; what is not here is not answered.
+        prompt_mark: what the prompt handler declared.
+        uses_sdk: whether some handler wants models of the official SDK.
+    """
+
+    declaration: AgentDeclaration
+    handlers: dict[str, BoundHandler] = field(default_factory=dict)
+    prompt_mark: HandlerMark = field(default_factory=lambda: HandlerMark(methods.SESSION_PROMPT))
+    uses_sdk: bool = False
+
+    def connect(self, peer: Peer) -> "BoundAgent":  # noqa: ARG002  # for agents with an instance for each connection
+        """The agent as one connection uses it."""
+        return self

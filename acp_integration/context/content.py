@@ -1,0 +1,34 @@
+"""Reading the content of a prompt."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from acp_integration.wire.content import TextContent
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """A prompt that is a command.
+
+    Attributes:
+        name: the name, without the slash.
+        argument: the text behind the name, without the space around it.
+    """
+
+    name: str
+    argument: str = ""
+
+
+def text_of(blocks: Iterable[Any]) -> str:
+    """The text blocks, joined."""
+    return "".join(block.text for block in blocks if isinstance(block, TextContent))
+
+
+def command_of(text: str) -> SlashCommand | None:
+    """The command a text gives, or None."""
+    head, *rest = text.split(maxsplit=1) or [""]
+    name = head.removeprefix("/")
+    if not head.startswith("/") or not name or "/" in name:
+        return None
+    return SlashCommand(name, "".join(rest).rstrip())
