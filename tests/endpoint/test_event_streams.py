@@ -1,4 +1,4 @@
-"""What is read on an event stream, whatever happens to its reader; driven without a server, so that nothing is chance."""
+"""What is read on an event stream, whatever happens to its reader: driven without a server, nothing is chance."""
 
 import anyio
 import pytest
