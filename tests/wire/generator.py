@@ -25,7 +25,8 @@ JUNK: list[Any] = [
     {"a": 1},
     {"type": "q"},
 ]
-MOST_MUTATIONS = 4
+MOST_CHANGES = 4
+OPTIONAL_FIELDS = 0.7
 
 Path = tuple[str | int, ...]
 
@@ -39,22 +40,23 @@ class Generator:
 
     def instance(self, name: str) -> Any:
         """An instance of a definition, valid but for what the schema forbids with `not`."""
-        return self._make(self._definitions[name])
+        return self.make(self._definitions[name])
 
     def broken(self, value: Any) -> Any:
         """The same value with up to a few places changed, taken out or added."""
         root = {"root": value}
-        for _ in range(self._random.randrange(MOST_MUTATIONS + 1)):
+        for _ in range(self._random.randrange(MOST_CHANGES + 1)):
             self._break_one(root)
         return root["root"]
 
-    def _make(self, schema: Any) -> Any:
+    def make(self, schema: Any) -> Any:
+        """An instance of any schema that refers to these definitions."""
         if schema is True or not isinstance(schema, Mapping):
             return self._junk()
         parts = [self._definitions[schema["$ref"].rpartition("/")[2]]] if "$ref" in schema else []
         parts += schema.get("allOf", [])
         parts += [self._random.choice(schema[key]) for key in ("anyOf", "oneOf") if key in schema]
-        values = [self._make(part) for part in parts]
+        values = [self.make(part) for part in parts]
         if "properties" in schema:
             values.append(self._properties(schema))
         if values:
@@ -64,9 +66,9 @@ class Generator:
     def _properties(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         required = schema.get("required", ())
         return {
-            key: self._make(part)
+            key: self.make(part)
             for key, part in schema["properties"].items()
-            if key in required or self._random.random() < 0.4
+            if key in required or self._random.random() < OPTIONAL_FIELDS
         }
 
     def _plain(self, schema: Mapping[str, Any]) -> Any:
@@ -75,10 +77,12 @@ class Generator:
         kinds = schema.get("type", "any")
         kind = self._random.choice(kinds) if isinstance(kinds, list) else kinds
         if kind == "array":
-            return [self._make(schema.get("items", True)) for _ in range(self._random.randrange(3))]
+            return [self.make(schema.get("items", True)) for _ in range(self._random.randrange(3))]
         if kind == "object":
-            inner = schema.get("additionalProperties", True)
-            return {self._random.choice("abc"): self._make(inner) for _ in range(self._random.randrange(3))}
+            if "additionalProperties" not in schema:
+                return {}
+            inner = schema["additionalProperties"]
+            return {self._random.choice("abc"): self.make(inner) for _ in range(self._random.randrange(3))}
         return self._scalar(kind)
 
     def _scalar(self, kind: str) -> Any:
@@ -112,6 +116,26 @@ class Generator:
                 parent[key].append(self._junk())
             case _:
                 parent[key] = self._junk()
+
+
+def broken_in_one_place(value: Any) -> Iterator[Any]:
+    """Every value that differs in one place: something else there, or nothing."""
+    for path in _places(value):
+        for junk in JUNK:
+            yield _with(value, path, junk)
+        yield _without(value, path)
+
+
+def _with(value: Any, path: Path, item: Any) -> Any:
+    changed = deepcopy(value)
+    _at(changed, path[:-1])[path[-1]] = deepcopy(item)
+    return changed
+
+
+def _without(value: Any, path: Path) -> Any:
+    changed = deepcopy(value)
+    del _at(changed, path[:-1])[path[-1]]
+    return changed
 
 
 def _merged(values: list[Any]) -> Any:
