@@ -52,9 +52,7 @@ def test_an_explicit_type_wins_over_several(kind):
 def test_several_are_refused_naming_those_found(kinds, listed, prefix, key):
     with pytest.raises(TransportSelectionError) as raised:
         select_client_transport(settings(*kinds), prefix)
-    assert str(raised.value) == (
-        f"Several ACP client transports are configured [{listed}]; choose one with {key}"
-    )
+    assert str(raised.value) == (f"Several ACP client transports are configured [{listed}]; choose one with {key}")
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
@@ -111,3 +109,30 @@ def test_a_start_that_contradicts_the_type_fails_naming_the_key(kind, served, na
         f"{prefix}.transport.type={kind}, but this process was started to serve {named}: "
         "remove the key, or start it the other way"
     )
+
+
+def test_a_websocket_is_not_connected_and_has_its_settings():
+    transport = select_client_transport(
+        settings(
+            "websocket",
+            **{"transport.websocket.connect-timeout": "2s", "transport.websocket.headers.Authorization": "Bearer x"},
+        )
+    )
+    assert transport.kind == "websocket"
+    assert transport.uri == "ws://host/acp"
+    assert transport._connect_timeout == 2.0
+    assert transport._headers == {"Authorization": "Bearer x"}
+
+
+def test_the_websocket_has_ten_seconds_to_connect_by_default():
+    assert select_client_transport(settings("websocket"))._connect_timeout == 10.0
+
+
+def test_http_is_not_connected_and_has_its_settings():
+    transport = select_client_transport(
+        settings("http", **{"transport.http.headers.X-Key": "y", "max-message-size": "1K"})
+    )
+    assert transport.kind == "http"
+    assert transport.uri == "http://host/acp"
+    assert transport._headers == {"X-Key": "y"}
+    assert transport._limit == 1024
