@@ -34,6 +34,14 @@ DATABASES = {
         "OPTIONS": {"timeout": 20},
     }
 }
+if "PROBE_POSTGRESQL" in os.environ:
+    DATABASES["default"] = {
+        "ENGINE": "django.db.backends.postgresql",
+        "HOST": os.environ["PROBE_POSTGRESQL"],
+        "NAME": "postgres",
+        "USER": "tester",
+        "CONN_MAX_AGE": None,
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 USE_TZ = True
