@@ -59,11 +59,11 @@ class Child:
 
     async def end_group(self, grace: float) -> None:
         """After the child's exit: ask what it left behind to end, for at most `grace` seconds, then kill it."""
-        if _group_members(self.pid):
+        if group_members(self.pid):
             self.signal_group(TERMINATE)
             with anyio.move_on_after(grace):
-                while _group_members(self.pid):  # nobody tells a process about the end of its grandchildren
-                    await anyio.sleep(0.02)  # noqa: ASYNC110
+                while group_members(self.pid):  # nobody tells a process about the end of its grandchildren
+                    await anyio.sleep(0.02)
         self.signal_group(KILL)
 
     def reap(self) -> None:
@@ -148,7 +148,7 @@ def _wait_without_reaping(process: subprocess.Popen[bytes]) -> int | None:
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
 
 
-def _group_members(group: int) -> list[int]:
+def group_members(group: int) -> list[int]:
     """The live processes of a process group; nothing where the system does not list them."""
     members = []
     for process in Path("/proc").iterdir() if LISTED else ():

@@ -42,7 +42,7 @@ class _Hint(msgspec.Struct):
 
 
 class HttpTransport:
-    """One HTTP connection to an agent: each message out is a POST; the connection and each session have an event stream.
+    """One HTTP connection to an agent: a message out is a POST; the connection and each session have an event stream.
 
     A stream that is cut is opened again, from the last event that was read. Cookies are kept and returned.
 

@@ -160,6 +160,8 @@ class PipeWriter:
         try:
             while batch := self._next_batch():
                 self._write_all(memoryview(batch))
+                with self._changed:
+                    self._size -= len(batch)
                 call_soon(self._loop, self._taken.set)
         except OSError:
             pass  # the reader is gone: that is what `broken` says
@@ -178,7 +180,7 @@ class PipeWriter:
     def _next_batch(self) -> bytes:
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closing)
-            batch, self._queue, self._size = b"".join(self._queue), [], 0
+            batch, self._queue = b"".join(self._queue), []
             return batch
 
     def _write_all(self, data: memoryview) -> None:

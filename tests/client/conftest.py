@@ -46,7 +46,7 @@ async def agent() -> AsyncIterator[MockAgent]:
 
 @pytest.fixture
 async def opened(agent: MockAgent) -> AsyncIterator[Callable[..., Any]]:
-    """``await opened(*customizers, settings=None)`` gives an initialized client of the scripted agent, closed at the end."""
+    """``await opened(*customizers, settings=None)``: an initialized client of the scripted agent, closed at the end."""
     async with AsyncExitStack() as stack:
 
         async def open_client(*customizers: Any, settings: Any = None) -> AcpClient:

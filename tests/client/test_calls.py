@@ -133,7 +133,7 @@ async def test_http_servers_are_gated_however_a_session_is_opened(agent, opened,
     agent.answer("initialize", {"protocolVersion": 1, "agentCapabilities": some})
     client = await opened()
     arguments = ["/"] if call == "new_session" else ["s", "/"]
-    with pytest.raises(CapabilityMissing, match="mcpCapabilities.http"):
+    with pytest.raises(CapabilityMissing, match=r"mcpCapabilities\.http"):
         await getattr(client, call)(*arguments, mcp_servers=[{"type": "http", "name": "x", "url": "http://x"}])
 
 

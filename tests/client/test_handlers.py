@@ -6,6 +6,7 @@ import threading
 import anyio
 import pytest
 
+from acp_integration.client import SyncAcpClient
 from acp_integration.errors import PeerError, RequestError
 from acp_integration.testing import NEVER
 
@@ -251,8 +252,6 @@ async def test_an_update_handler_can_call_the_agent(agent, opened, bound):
 
 
 async def test_an_update_handler_on_a_thread_can_call_the_agent_too(agent, opened, bound):
-    from acp_integration.client import SyncAcpClient
-
     clients, done = [], []
 
     def handle(_update):
