@@ -42,8 +42,12 @@ def client_transport_kind(settings: "AcpClientSettings", prefix: str = "acp.clie
         TransportSelectionError: as `select_client_transport`.
     """
     transport = settings.transport
-    values = {"stdio": transport.stdio.command, "websocket": transport.websocket.uri, "http": transport.http.uri}
-    configured = [kind for kind in _REQUIRED if values[kind] is not None]
+    values: dict[ClientTransportKind, str | None] = {
+        "stdio": transport.stdio.command,
+        "websocket": transport.websocket.uri,
+        "http": transport.http.uri,
+    }
+    configured = [kind for kind, value in values.items() if value is not None]
     chosen = transport.type
     if chosen is not None and chosen not in configured:
         message = f"{_key(prefix, 'type')}={chosen} requires {_key(prefix, _REQUIRED[chosen])}"
