@@ -25,6 +25,7 @@ JUNK: list[Any] = [
     {"a": 1},
     {"type": "q"},
 ]
+ONE_OF_EACH_KIND: list[Any] = [None, True, -1, 1.0, 70000, "x", [], [None], {"type": "q"}]
 MOST_CHANGES = 4
 OPTIONAL_FIELDS = 0.7
 
@@ -121,7 +122,7 @@ class Generator:
 def broken_in_one_place(value: Any) -> Iterator[Any]:
     """Every value that differs in one place: something else there, or nothing."""
     for path in _places(value):
-        for junk in JUNK:
+        for junk in ONE_OF_EACH_KIND:
             yield _with(value, path, junk)
         yield _without(value, path)
 
