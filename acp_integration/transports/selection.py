@@ -47,7 +47,7 @@ def client_transport_kind(settings: "AcpClientSettings", prefix: str = "acp.clie
         "websocket": transport.websocket.uri,
         "http": transport.http.uri,
     }
-    configured = [kind for kind, value in values.items() if value is not None]
+    configured: list[ClientTransportKind] = [kind for kind, value in values.items() if value is not None]
     chosen = transport.type
     if chosen is not None and chosen not in configured:
         message = f"{_key(prefix, 'type')}={chosen} requires {_key(prefix, _REQUIRED[chosen])}"
