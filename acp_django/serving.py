@@ -9,6 +9,7 @@ from django.dispatch import receiver
 from acp_django import conf
 from acp_django.discovery import find_agent
 from acp_django.executor import DjangoExecutor
+from acp_django.permission import Permission
 from acp_integration.assembly import AgentBuilder, AgentFactory
 from acp_integration.endpoint import AcpEndpoint
 
@@ -22,7 +23,9 @@ def agent_factory() -> AgentFactory:
         DiscoveryError: if there is not exactly one agent, or it is declared wrongly.
     """
     executor = DjangoExecutor(conf.runtime_options().sync_threads)
-    return AgentBuilder(find_agent().agent_class, conf.agent_settings(), executor=executor).build_factory()
+    permissions = [Permission(permits, executor) for permits in conf.objects(conf.PERMISSION)]
+    builder = AgentBuilder(find_agent(), conf.agent_settings(), executor=executor, interceptors=permissions)
+    return builder.build_factory()
 
 
 def make_endpoint() -> AcpEndpoint:

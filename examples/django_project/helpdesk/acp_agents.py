@@ -58,17 +58,9 @@ def close_ticket(turn: SyncPromptContext, number: str) -> str:
     ticket = find(number)
     if ticket is None:
         return f"There is no ticket {number}"
-    call = {"toolCallId": f"close-{ticket.pk}", "title": f"Close {ticket}", "kind": "edit", "status": "pending"}
-    options = [
-        {"optionId": "close", "name": "Close it", "kind": "allow_once"},
-        {"optionId": "keep", "name": "Keep it", "kind": "reject_once"},
-    ]
-    turn.send_update({"sessionUpdate": "tool_call", **call})
-    if turn.request_permission({"toolCallId": call["toolCallId"]}, options) != "close":
-        turn.send_update({"sessionUpdate": "tool_call_update", "toolCallId": call["toolCallId"], "status": "failed"})
+    if not turn.ask_permission(f"Close {ticket}", kind="edit"):
         return f"Kept {ticket}"
     Ticket.objects.filter(pk=ticket.pk).update(closed=True)
-    turn.send_update({"sessionUpdate": "tool_call_update", "toolCallId": call["toolCallId"], "status": "completed"})
     return f"Closed #{ticket.pk}"
 
 
