@@ -71,6 +71,7 @@ class AgentCalls:
 
     async def extension(self, method: str, params: Mapping[str, Any], session: str | None) -> Any:
         """Send an extension request; its result is any JSON value."""
+        await self.home.run(self.connection.open)
         raw = await self.home.run(self._request, method, params, session)
         try:
             return msgspec.json.decode(raw)
@@ -80,6 +81,7 @@ class AgentCalls:
 
     async def notify(self, method: str, params: Mapping[str, Any], session: str | None) -> None:
         """Send a notification."""
+        await self.home.run(self.connection.open)
         await self.home.run(self._notify, method, params, session)
 
     async def cancel_session(self, session_id: str) -> None:

@@ -213,6 +213,8 @@ class AcpClient:
 
     def close_at_once(self) -> None:
         """Close without handling what has come; safe to call from any thread, also while `aclose` waits."""
+        if self.home.loop is None:
+            self._calls.connection.close_at_once()
         self.home.call_soon(self._calls.connection.close_at_once)
 
     async def _reopen(self, method: str, gate: str, session_id: str, params: Mapping[str, Any]) -> ClientSession:

@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Any, ParamSpec, TypeVar
+from functools import partial
+from typing import ParamSpec, TypeVar
 
 from acp_integration.errors import ClientError, ConnectionClosed
 
@@ -25,7 +26,7 @@ class Home:
             self.loop = here
         if self.loop is here:
             return await function(*args, **kwargs)
-        return await asyncio.wrap_future(self._submit(self.loop, _coroutine(function(*args, **kwargs))))
+        return await asyncio.wrap_future(_submit(self.loop, partial(function, *args, **kwargs)))
 
     def run_blocking(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a coroutine function at home, and block this thread until it has ended.
@@ -39,7 +40,7 @@ class Home:
             raise ClientError(
                 "A blocking call on the client's own event loop would never end: use the async client there"
             )
-        return self._submit(self.loop, _coroutine(function(*args, **kwargs))).result()
+        return _submit(self.loop, partial(function, *args, **kwargs)).result()
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Call back at home, from any thread; nothing happens when the loop is closed."""
@@ -47,15 +48,15 @@ class Home:
             with contextlib.suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(callback)
 
-    def _submit(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        if loop.is_closed():
-            coroutine.close()
-            raise ConnectionClosed("The event loop that the client lived on is closed: open a new client")
-        return asyncio.run_coroutine_threadsafe(coroutine, loop)
+
+def _submit(loop: asyncio.AbstractEventLoop, function: Callable[[], Awaitable[T]]) -> Future[T]:
+    if loop.is_closed():
+        raise ConnectionClosed("The event loop that the client lived on is closed: open a new client")
+    return asyncio.run_coroutine_threadsafe(_call(function), loop)
 
 
-async def _coroutine(awaitable: Awaitable[T]) -> T:
-    return await awaitable
+async def _call(function: Callable[[], Awaitable[T]]) -> T:
+    return await function()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

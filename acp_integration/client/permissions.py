@@ -22,7 +22,7 @@ def allow(request: RequestPermissionRequest) -> str | None:
 
 
 def allow_kinds(*kinds: str) -> Decision:
-    """A permission handler that allows tool calls of some kinds, such as ``read`` and ``search``, and denies the rest."""
+    """A permission handler that allows tool calls of some kinds, such as ``read``, and denies the rest."""
 
     async def decide(request: RequestPermissionRequest) -> str | None:
         return allow(request) if request.tool_call.kind in kinds else deny(request)

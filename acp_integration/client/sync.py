@@ -124,8 +124,12 @@ class SyncAcpClient:
             home.run_blocking(self.async_client.aclose)
         finally:
             expiry.cancel()
-            with self._lock:
-                self._thread.close()
+            self.end_thread()
+
+    def end_thread(self) -> None:
+        """End the thread of this facade, if it has one; the client must be closed."""
+        with self._lock:
+            self._thread.close()
 
     def _find_home(self) -> None:
         """Start a loop for the client unless it has one."""

@@ -355,6 +355,14 @@ async def test_cancelling_one_call_leaves_the_others(agent, client, bound):
     ]
 
 
+async def test_an_extension_may_come_before_initialize(agent, bound):
+    client = build_client(agent.transport)
+    with bound():
+        assert await client.ext_request("_x") == {}
+        await client.aclose()
+    assert methods_of(agent) == ["_x"]
+
+
 async def test_extensions_need_no_gate_and_carry_their_session(agent, client):
     agent.answer("_x", {"n": [1]})
     assert await client.ext_request("_x", {"a": 1}, session="s") == {"n": [1]}
