@@ -1,6 +1,7 @@
 """The ASGI application of a project: HTTP, WebSocket and lifespan of the agent's path, all the rest Django's."""
 
 import logging
+from contextlib import AsyncExitStack
 from typing import Any
 
 from django.conf import settings
@@ -58,11 +59,13 @@ class AcpAsgi:
             logger.error("The agent cannot be served: %s", error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
-        if endpoint is None:
-            await InnerLifespan(self._application, _nothing).run(scope, receive, send)
-            return
-        async with endpoint.running():
-            await InnerLifespan(self._application, endpoint.aclose).run(scope, receive, send)
+        async with AsyncExitStack() as stack:
+            if endpoint is not None:
+                await stack.enter_async_context(endpoint.running())
+            inner = InnerLifespan(self._application, _nothing if endpoint is None else endpoint.aclose)
+            last = await inner.run(scope, receive, send)
+        if last is not None:
+            await send(last)
 
     def _made_endpoint(self) -> AcpEndpoint:
         if self._endpoint is None:

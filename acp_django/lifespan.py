@@ -8,6 +8,8 @@ from acp_django.gate import Application, Message, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 
+COMPLETE = {"type": "lifespan.shutdown.complete"}
+
 
 class InnerLifespan:
     """Offers the lifespan to the application behind the wrapper, and takes its part if it knows no lifespan.
@@ -22,9 +24,14 @@ class InnerLifespan:
         self._drain = drain
         self._startup_heard = False
         self._answers = 0
+        self._last: Message | None = None
 
-    async def run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run from the start, whose message was received already, to the end of the server."""
+    async def run(self, scope: Scope, receive: Receive, send: Send) -> Message | None:
+        """Run from the start, whose message was received already, to the end of the server.
+
+        Returns:
+            the message that ends the lifespan, to be sent when nothing is left to do: a server may cancel us then.
+        """
 
         async def inner_receive() -> MutableMapping[str, Any]:
             if not self._startup_heard:
@@ -36,7 +43,10 @@ class InnerLifespan:
 
         async def inner_send(message: Message) -> None:
             self._answers += 1
-            await send(message)
+            if message["type"].startswith("lifespan.shutdown"):
+                self._last = message
+            else:
+                await send(message)
 
         try:
             await self._application(scope, inner_receive, inner_send)
@@ -44,11 +54,10 @@ class InnerLifespan:
             if self._answers:
                 raise
             logger.debug("The application behind the agent's endpoint knows no lifespan", exc_info=True)
-        if not self._answers:
-            await self._stand_in(receive, send)
+        return self._last if self._answers else await self._stand_in(receive, send)
 
-    async def _stand_in(self, receive: Receive, send: Send) -> None:
+    async def _stand_in(self, receive: Receive, send: Send) -> Message:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self._drain()
-        await send({"type": "lifespan.shutdown.complete"})
+        return COMPLETE

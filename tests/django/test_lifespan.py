@@ -1,5 +1,6 @@
 """The endpoint lives in the server's lifespan, and so does whatever stands behind the wrapper."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,30 @@ async def test_shutdown_ends_open_streams_and_sockets(database: Path) -> None:
             assert (await client.exchange.seen("websocket.close"))["code"] == 1001
             assert stream.body.endswith(b": shutting down\n\n")
         assert (await request(app, "POST", body=INITIALIZE)).status == 503
+
+
+async def test_the_end_of_the_lifespan_is_the_last_thing_it_does(database: Path) -> None:
+    """A server may cancel the lifespan as soon as it was told of its end."""
+    messages, finished = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}], anyio.Event()
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def live() -> None:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+
+        async def send(message: Any) -> None:
+            if message["type"] == "lifespan.shutdown.complete":
+                loop.call_soon(task.cancel)
+
+        await acp_asgi(get_asgi_application())({"type": "lifespan"}, receive, send)
+        finished.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(live)
+        with anyio.fail_after(5):
+            await finished.wait()
 
 
 async def test_an_application_behind_the_wrapper_has_its_own_lifespan(database: Path) -> None:

@@ -64,16 +64,16 @@ async def serve(
         yield start
 
 
-async def answering(site: Site) -> None:
+async def answering(site: Site, path: str = "/plain/", text: str = "a plain view") -> None:
     with anyio.fail_after(30):
         while True:
             assert site.process.returncode is None, site.log.read_text()
             try:
-                answer = await site.http.get("/plain/")
+                answer = await site.http.get(path)
             except httpx2.TransportError:
                 await anyio.sleep(0.05)
             else:
-                assert answer.text == "a plain view"
+                assert text in answer.text
                 return
 
 
@@ -115,7 +115,7 @@ async def test_both_transports_are_served_and_end_with_the_server(serve: Any, se
             site.process.send_signal(signal.SIGTERM)
             with anyio.fail_after(20):
                 await site.process.wait()
-    assert "Traceback" not in site.log.read_text()
+    assert "Traceback" not in site.log.read_text(), site.log.read_text()
 
 
 async def test_under_wsgi_the_development_server_says_what_is_missing(serve: Any) -> None:

@@ -48,7 +48,7 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "tickets"
 USE_TZ = True
 
-# A browser that is logged in and a program that holds a token of `manage.py acp token NAME` may both talk to the agent.
+# A browser that is logged in and a program that holds a token of `manage.py acp_token NAME` may both talk to the agent.
 ACP = {
     "agent": {"cancel-grace-period": "3s"},
     "authentication": ["acp_django.auth.BearerToken", "acp_django.auth.SessionAuthentication"],
