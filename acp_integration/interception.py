@@ -63,24 +63,25 @@ class Chain:
         passed: list[Any] = []
         failure: Exception | None = None
         try:
-            return await self._answered(invocation, invoke, answer, passed)
+            answered = await self._answered(invocation, invoke, answer, passed)
         except Exception as error:
             failure = error
             raise
         finally:
             for interceptor in reversed(passed):
                 await _logged(interceptor.after_completion, invocation, failure)
+        if answered is None and invocation.call.id is not None:
+            raise Vetoed(invocation.method)
+        return answered or b""
 
-    async def _answered(self, invocation: Invocation, invoke: Step, answer: Answer, passed: list[Any]) -> bytes:
+    async def _answered(self, invocation: Invocation, invoke: Step, answer: Answer, passed: list[Any]) -> bytes | None:
         try:
             for interceptor in self._interceptors:
                 if not await _settled(interceptor.pre_invoke(invocation)):
-                    return _veto(invocation)
+                    return None
                 passed.append(interceptor)
             value = await self._posted(invocation, await invoke(invocation), passed)
             return await answer(value, invocation)
-        except Vetoed:
-            raise
         except Exception as error:  # noqa: BLE001  # every failure is offered to the interceptors
             return await answer(await _replacement(invocation, error, passed), invocation)
 
@@ -107,12 +108,6 @@ async def _replacement(invocation: Invocation, error: Exception, passed: Sequenc
         if replaced is not None:
             return replaced
     raise error
-
-
-def _veto(invocation: Invocation) -> bytes:
-    if invocation.call.id is None:
-        return b""
-    raise Vetoed(invocation.method)
 
 
 def _check_replacement(invocation: Invocation, result: Any, replaced: Any) -> None:
