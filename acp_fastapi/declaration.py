@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from acp_integration.cli.core import project_files
 from acp_integration.client.builder import ClientBuilder
+from acp_integration.configuration import project_directory
 from acp_integration.discovery import AgentCandidate, Target, candidate_of, discovered, require_single
 from acp_integration.errors import ConfigurationError
+from acp_integration.hosts.clients import DEFAULT
 from acp_integration.settings.agent import AcpAgentSettings
 from acp_integration.settings.client import AcpClientSettings
 
 Clients = AcpClientSettings | Mapping[str, AcpClientSettings]
-DEFAULT_CLIENT = ""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Declaration:
 
     @cached_property
     def clients(self) -> Mapping[str, AcpClientSettings]:
-        """The settings of every client by its name, the one of `acp.client` under the empty name."""
+        """The settings of every client by its name, that of `acp.client` being `default`."""
         if isinstance(self.given_clients, AcpClientSettings):
-            return {DEFAULT_CLIENT: self.given_clients}
+            return {DEFAULT: self.given_clients}
         if self.given_clients is not None:
             return self.given_clients
         default = AcpClientSettings.load(files=self._files)
         named = AcpClientSettings.load_named(files=self._files)
-        return named | ({DEFAULT_CLIENT: default} if default.has_transport else {})
+        return named | ({DEFAULT: default} if default.has_transport else {})
 
     @cached_property
     def candidate(self) -> AgentCandidate | None:
@@ -96,4 +96,5 @@ class Declaration:
 
     @cached_property
     def _files(self) -> Sequence[Path]:
-        return project_files(self.module)
+        project = project_directory(self.module)
+        return [] if project is None else [project]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from acp_fastapi.clients import unknown_client
-from acp_fastapi.declaration import DEFAULT_CLIENT
 from acp_fastapi.serving import servings
 from acp_fastapi.streams import TurnStream
 from acp_integration.client.client import AcpClient
 from acp_integration.client.sync import SyncAcpClient
+from acp_integration.errors import ConfigurationError
+from acp_integration.hosts.clients import DEFAULT, prefix_of
 
 Supply = Callable[[str], Callable[..., Awaitable[Any]]]
 
@@ -23,7 +23,10 @@ def _client(name: str) -> Callable[[HTTPConnection], Awaitable[AcpClient]]:
         for serving in servings(connection.scope.get("state", {})):
             if name in serving.clients:
                 return await serving.clients.opened(name)
-        raise unknown_client(name)
+        raise ConfigurationError(
+            f"There is no client to inject: set {prefix_of(name)}.transport.*, and include the router of an AcpFastAPI "
+            "in the application whose lifespan the server runs"
+        )
 
     return client
 
@@ -49,7 +52,7 @@ def _named(kind: type[Any], supply: Supply) -> Any:
         def __getitem__(self, name: str) -> Any:
             return Annotated[kind, Depends(supply(name))]
 
-    return Named(kind, (Depends(supply(DEFAULT_CLIENT)),))
+    return Named(kind, (Depends(supply(DEFAULT)),))
 
 
 if TYPE_CHECKING:

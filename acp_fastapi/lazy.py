@@ -2,51 +2,42 @@
 
 import asyncio
 import logging
-
-import anyio
+from collections.abc import Callable
+from typing import ClassVar
 
 from acp_fastapi.serving import Serving
-from acp_integration.owned import OwnedTask
+from acp_integration.hosts.serving import ServingHost
 
 logger = logging.getLogger(__name__)
 
 
-class LazyServing:
+class LazyServing(ServingHost):
     """Runs a `Serving` in a task of its own until the server shuts down."""
 
+    name: ClassVar[str] = "The mounted ACP agent"
+
     def __init__(self, serving: Serving) -> None:
+        super().__init__()
+        self.serving = serving
         self.loop = asyncio.get_running_loop()
-        self.failure: Exception | None = None
-        self._serving = serving
-        self._settled = anyio.Event()
-        self._task = OwnedTask("acp-fastapi")
-        self._task.start(self._run)
         logger.warning(
             "The lifespan of the application that includes the agent's router is not run, as is the rule for mounted "
             "applications: the agent starts with this first request and ends with the server"
         )
 
-    async def started(self) -> Serving:
-        """What runs, once it does.
+    @property
+    def usable(self) -> bool:
+        """Whether it belongs to this loop and has not failed to start."""
+        failed = self._started.done() and self._started.exception() is not None
+        return self.loop is asyncio.get_running_loop() and not failed
 
-        Raises:
-            Exception: what kept it from starting.
-        """
-        await self._settled.wait()
-        if self.failure is not None:
-            raise self.failure
-        return self._serving
+    async def _serve(self, started: Callable[[], None]) -> None:
+        async with self.serving.running() as serving:
+            assert serving.endpoint is not None
+            async with serving.endpoint.running():
+                started()
+                await serving.endpoint.wait_ended()
 
-    async def _run(self) -> None:
-        try:
-            async with self._serving.running() as serving:
-                if serving.endpoint is None:
-                    return
-                async with serving.endpoint.running() as endpoint:
-                    self._settled.set()
-                    await endpoint.wait_ended()
-        except Exception as error:
-            self.failure = error
-            raise
-        finally:
-            self._settled.set()
+    def _begin_stop(self) -> None:
+        if self.serving.endpoint is not None:
+            self.serving.endpoint.begin_shutdown()

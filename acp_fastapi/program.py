@@ -11,14 +11,14 @@ from typing import Any, Final
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from acp_fastapi.lifespan import lifespan
 from acp_fastapi.router import AcpFastAPI
-from acp_fastapi.serving import ON_STDIO, Serving, servings
-from acp_integration.cli.core import require_stdio
+from acp_fastapi.serving import BY_COMMAND, Serving, servings
 from acp_integration.cli.editor import app_dir_words
 from acp_integration.cli.program import Served
 from acp_integration.discovery import resolve
 from acp_integration.errors import ConfigurationError, DiscoveryError
+from acp_integration.hosts.lifespan import lifespan
+from acp_integration.transports.selection import require_served
 
 _RELOADERS: Final = ("WATCHFILES_CHANGES", "WATCHFILES_COMMAND", "WERKZEUG_RUN_MAIN", "RUN_MAIN")
 
@@ -42,14 +42,14 @@ class FastAPIProgram:
     async def open(self, options: Namespace) -> AsyncIterator[Served]:
         """Start the application, and find the agent in the state its lifespan yields."""
         _refuse_reloader(options.command)
-        ON_STDIO.set(options.command != "listen")
+        BY_COMMAND.set(True)
         app, owner = _application(options.target)
         async with lifespan(app) as state:
             serving = _one_of(state, owner, options.target)
             if options.command == "stdio":
-                require_stdio(serving.declaration.settings)
+                require_served(serving.declaration.settings, "stdio")
             serving.state.update(state)
-            yield serving.served()
+            yield _served(serving)
 
 
 def _refuse_reloader(command: str) -> None:
@@ -91,6 +91,15 @@ def _one_of(state: dict[str, Any], owner: AcpFastAPI | None, target: str) -> Ser
     raise DiscoveryError(
         f"{target} serves no agent: its lifespan started no AcpFastAPI with one. Include the router of an AcpFastAPI "
         "in the application itself, not in one that is mounted, and leave acp.agent.enabled on"
+    )
+
+
+def _served(serving: Serving) -> Served:
+    declaration, builder = serving.declaration, serving.builder
+    assert builder is not None
+    assert serving.factory is not None
+    return Served(
+        serving.factory, builder.options, builder=builder, settings=declaration.settings, origins=declaration.origins
     )
 
 

@@ -7,6 +7,7 @@ closed behind it, and see how it ended.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from inspect import Parameter, Signature
 from types import UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
@@ -19,20 +20,30 @@ from fastapi.security import SecurityScopes
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
-from starlette.routing import Match
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from acp_fastapi.resolution import RESOLUTION, Proceed, Resolution
+from acp_fastapi.refusals import as_request_error
 from acp_integration.caller import LOCAL, Caller
 from acp_integration.errors import HandlerError
+from acp_integration.lending import Loan, Proceed
+from acp_integration.turns import Call
 
 T = TypeVar("T")
-Run = Callable[[Caller, Proceed[T]], Awaitable[T]]
 
 _MARKERS: Final = (params.Depends, params.Param, params.Body)
 _CLASSES: Final = (HTTPConnection, Response, BackgroundTasks, SecurityScopes, UploadFile)
 _NO_REQUEST: Final = {"path": "/", "query_string": b"", "headers": []}
-_OWN: Final = "acp_resolution"
+_SOUGHT: Final = "acp_fastapi.sought"
+_LOAN: Final = "acp_loan"
+
+
+@dataclass(frozen=True)
+class _Sought:
+    """What one pass through the private application is for."""
+
+    route: BaseRoute
+    loan: Loan[Any]
 
 
 class Resolver:
@@ -46,54 +57,41 @@ class Resolver:
     def __init__(self, served: FastAPI, state: Mapping[str, Any]) -> None:
         self._served = served
         self._state = state
-        self._app = FastAPI(
-            openapi_url=None, docs_url=None, redoc_url=None, middleware=[Middleware(_SeenAs, served=served)]
-        )
-        self._app.router.route_class = _HandlerRoute
+        seen_as = Middleware(_SeenAs, served=served)
+        self._app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, middleware=[seen_as])
         for refusal in (HTTPException, RequestValidationError):
             self._app.add_exception_handler(refusal, _keep_refusal)
 
     def claims(self, parameter: Parameter) -> bool:
         """Whether FastAPI, and not the protocol, says what a parameter is."""
-        marks = (parameter.default, *get_args(parameter.annotation)[1:])
-        if isinstance(marks[0], _MARKERS):
-            return True
-        if get_origin(parameter.annotation) is Annotated:
-            return any(isinstance(mark, _MARKERS) for mark in marks[1:]) or _is_special(
-                get_args(parameter.annotation)[0]
-            )
-        return _is_special(parameter.annotation)
+        annotation, marks = parameter.annotation, [parameter.default]
+        if get_origin(annotation) is Annotated:
+            annotation, *more = get_args(annotation)
+            marks += more
+        return any(isinstance(mark, _MARKERS) for mark in marks) or _is_special(annotation)
 
-    def prepare(self, handler: Callable[..., Any], parameters: Sequence[Parameter]) -> Run[Any]:
+    def prepare(
+        self, handler: Callable[..., Any], parameters: Sequence[Parameter]
+    ) -> Callable[[Call, Proceed[T]], Awaitable[T]]:
         """What runs a handler with the values of its parameters, and closes what they opened behind it.
 
         Raises:
             HandlerError: if FastAPI cannot supply a parameter, or would read it from a request body.
         """
-        for parameter in parameters:
-            self._check(handler, parameter)
-        route = self._route(parameters)
-        self._app.router.routes.append(route)
-
-        async def run(caller: Caller, proceed: Proceed[T]) -> T:
-            self._app.dependency_overrides = self._served.dependency_overrides
-            resolution = Resolution(route, proceed)
-            return await resolution.run(self._app, self._scope(caller, resolution))
-
-        return run
+        route = self._route_for(handler, parameters)
+        return lambda call, proceed: self._run(route, call.peer.caller, proceed)
 
     @asynccontextmanager
     async def constructed(self, factory: Callable[..., T], parameters: Sequence[Parameter]) -> AsyncIterator[T]:
         """Call a factory with its dependencies, which stay open as long as the block runs."""
-        run = self.prepare(factory, parameters)
-        done = anyio.Event()
+        route, done = self._route_for(factory, parameters), anyio.Event()
 
         async def hold(*, task_status: anyio.abc.TaskStatus[T]) -> None:
             async def proceed(values: Mapping[str, Any]) -> None:
                 task_status.started(factory(**values))
                 await done.wait()
 
-            await run(LOCAL, proceed)
+            await self._run(route, LOCAL, proceed)
 
         try:
             async with anyio.create_task_group() as tasks:
@@ -102,42 +100,55 @@ class Resolver:
         except ExceptionGroup as group:
             raise group.exceptions[0] from None  # whoever starts the app reads the error itself
 
+    async def _run(self, route: BaseRoute, caller: Caller, proceed: Proceed[T]) -> T:
+        self._app.dependency_overrides = self._served.dependency_overrides
+        loan = Loan(proceed)
+        scope = self._scope(caller, _Sought(route, loan))
+        try:
+            return await loan.run(lambda: self._app(scope, _no_body, _drop))
+        except (HTTPException, RequestValidationError) as refusal:
+            raise as_request_error(refusal) from refusal
+
+    def _scope(self, caller: Caller, sought: _Sought) -> Scope:
+        opened: Mapping[str, Any] = caller.http.scope if caller.http else _NO_REQUEST
+        kept = {name: value for name, value in opened.items() if not name.startswith("fastapi")}
+        state = dict(opened.get("state", self._state))
+        return {**kept, "type": "http", "method": "POST", "state": state, _SOUGHT: sought}
+
+    def _route_for(self, handler: Callable[..., Any], parameters: Sequence[Parameter]) -> APIRoute:
+        for parameter in parameters:
+            self._check(handler, parameter)
+        route = self._route(parameters)
+        self._app.router.routes.append(route)
+        return route
+
     def _check(self, handler: Callable[..., Any], parameter: Parameter) -> None:
         try:
             body = self._route([parameter]).body_field
         except Exception as error:
-            raise _blame(
-                handler, parameter, f"FastAPI cannot supply the parameter {parameter.name!r}: {error}"
-            ) from error
+            problem = f"FastAPI cannot supply the parameter {parameter.name!r}: {error}"
+            raise _blame(handler, parameter, problem) from error
         if body is not None:
             field = "" if body.name == parameter.name else f" ({body.name!r})"
             problem = f"FastAPI would read the parameter {parameter.name!r}{field} from a request body"
             raise _blame(handler, parameter, f"{problem}, and a handler has none: use a dependency that needs no body")
 
-    def _route(self, parameters: Sequence[Parameter]) -> "_HandlerRoute":
+    def _route(self, parameters: Sequence[Parameter]) -> APIRoute:
         async def operation(**values: Any) -> Response:
-            await values.pop(_OWN).lend(values)
+            await values.pop(_LOAN).lend(values)
             return Response(status_code=204)
 
-        own = Parameter(_OWN, Parameter.KEYWORD_ONLY, annotation=Annotated[Any, Depends(_resolution_of)])
+        own = Parameter(_LOAN, Parameter.KEYWORD_ONLY, annotation=Annotated[Any, Depends(_loan_of)])
         declared = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
         operation.__signature__ = Signature([own, *declared])  # type: ignore[attr-defined]
-        return _HandlerRoute(
-            "/", operation, methods=["POST"], response_model=None, dependency_overrides_provider=self._app
-        )
-
-    def _scope(self, caller: Caller, resolution: Resolution[Any]) -> Scope:
-        opened: Mapping[str, Any] = caller.http.scope if caller.http else _NO_REQUEST
-        kept = {name: value for name, value in opened.items() if not name.startswith("fastapi")}
-        state = dict(opened.get("state", self._state))
-        return {**kept, "type": "http", "method": "POST", "state": state, RESOLUTION: resolution}
+        return _HandlerRoute("/", operation, methods=["POST"], dependency_overrides_provider=self._app)
 
 
 class _HandlerRoute(APIRoute):
     """A path operation that is asked for by itself, whatever the path of the request is."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if scope[RESOLUTION].route is not self:
+        if scope[_SOUGHT].route is not self:
             return Match.NONE, {}
         return Match.FULL, {"route": self, "endpoint": self.endpoint, "path_params": scope.get("path_params", {})}
 
@@ -154,13 +165,21 @@ class _SeenAs:
         await self._app(scope, receive, send)
 
 
-async def _resolution_of(request: Request) -> Any:
-    return request.scope[RESOLUTION]
+async def _loan_of(request: Request) -> Any:
+    return request.scope[_SOUGHT].loan
 
 
 async def _keep_refusal(request: Request, error: Exception) -> Response:
-    request.scope[RESOLUTION].refused = error
+    request.scope[_SOUGHT].loan.refused = error
     return Response(status_code=204)
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _drop(message: Message) -> None:
+    """Nobody reads the response of a path operation that only resolves."""
 
 
 def _is_special(annotation: Any) -> bool:

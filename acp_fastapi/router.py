@@ -1,6 +1,5 @@
 """`AcpFastAPI`: an agent, or a client, for an application that it never touches."""
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -104,9 +103,10 @@ class AcpFastAPI:
             return running
         app = scope["app"]
         lazy = self._lazily.get(app)
-        if lazy is None or lazy.failure is not None or lazy.loop is not asyncio.get_running_loop():
+        if lazy is None or not lazy.usable:
             lazy = self._lazily[app] = LazyServing(Serving(self, self._declaration, app))
-        return await lazy.started()
+        await lazy.start()
+        return lazy.serving
 
 
 async def _nobody() -> None:

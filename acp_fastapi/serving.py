@@ -4,23 +4,24 @@ import inspect
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, Final
 
 import anyio
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
-from acp_fastapi.clients import Clients
 from acp_fastapi.declaration import Declaration
 from acp_fastapi.gate import is_guarded
 from acp_fastapi.resolver import Resolver
 from acp_integration.assembly import AgentBuilder, AgentFactory
-from acp_integration.cli.program import Served
+from acp_integration.binding.annotations import parameters_of
 from acp_integration.discovery import AgentCandidate
 from acp_integration.endpoint.asgi import AcpEndpoint
-from acp_integration.errors import ConfigurationError, DiscoveryError, HandlerError
+from acp_integration.hosts.clients import SharedClients
+from acp_integration.transports.selection import require_served
 
-ON_STDIO: Final[ContextVar[bool]] = ContextVar("acp_fastapi_on_stdio", default=False)
+BY_COMMAND: Final[ContextVar[bool]] = ContextVar("acp_fastapi_by_command", default=False)
 """Whether a command, and no web server, started the application."""
 
 
@@ -38,7 +39,7 @@ class Serving:
     def __init__(self, owner: object, declaration: Declaration, app: FastAPI) -> None:
         self.owner = owner
         self.declaration = declaration
-        self.clients = Clients(declaration.clients, declaration.customizers)
+        self.clients = SharedClients(declaration.clients, declaration.customizers)
         self.state: dict[str, Any] = {}
         self.builder: AgentBuilder | None = None
         self.factory: AgentFactory | None = None
@@ -53,7 +54,8 @@ class Serving:
             stack.push_async_callback(self.clients.aclose)
             candidate = self.declaration.candidate
             if candidate is not None:
-                self._refuse_contradiction()
+                if not BY_COMMAND.get():
+                    require_served(self.declaration.settings, "http")
                 await self._start_agent(candidate, stack)
             yield self
 
@@ -67,34 +69,10 @@ class Serving:
         settings = self.declaration.settings
         resolver = Resolver(self._app, self.state)
         agent = await stack.enter_async_context(_constructed(candidate, resolver))
-        self.builder = AgentBuilder(agent, settings)
+        self.builder = AgentBuilder(agent, settings, scope=resolver)
         self.factory = self.builder.build_factory()
         self.endpoint = AcpEndpoint(self.factory, settings=settings)
         stack.push_async_callback(_closed, self.endpoint)
-
-    def served(self) -> Served:
-        """The agent for connections that a command makes.
-
-        Raises:
-            DiscoveryError: if no agent is served.
-        """
-        if self.builder is None or self.factory is None:
-            raise DiscoveryError("No agent is served: AcpFastAPI has none, or acp.agent.enabled is false")
-        declaration = self.declaration
-        return Served(
-            self.factory,
-            self.builder.options,
-            builder=self.builder,
-            settings=declaration.settings,
-            origins=declaration.origins,
-        )
-
-    def _refuse_contradiction(self) -> None:
-        if self.declaration.settings.serves == "stdio" and not ON_STDIO.get():
-            raise ConfigurationError(
-                "acp.agent.transport.type=stdio contradicts a web server: remove it, or start the agent with "
-                "`python -m acp_fastapi stdio TARGET`"
-            )
 
 
 def servings(state: Mapping[str, Any]) -> Iterable[Serving]:
@@ -110,19 +88,12 @@ async def _closed(endpoint: AcpEndpoint) -> None:
 @asynccontextmanager
 async def _constructed(candidate: AgentCandidate, resolver: Resolver) -> AsyncIterator[AgentCandidate]:
     """The agent's instance, made once with the dependencies its constructor asks for."""
-    agent_class = candidate.agent_class
-    parameters = _parameters(agent_class) if candidate.supplier is agent_class else []
+    agent_class: Any = candidate.agent_class
+    made_here = inspect.isclass(agent_class) and candidate.supplier is agent_class
+    parameters = parameters_of(agent_class.__init__, agent_class)[1:] if made_here else []
     claimed = [parameter for parameter in parameters if resolver.claims(parameter)]
     if not claimed:
-        yield candidate
+        yield replace(candidate)  # with an instance of its own: each run of the application makes one
         return
     async with resolver.constructed(agent_class, claimed) as instance:
         yield AgentCandidate(candidate.name, agent_class, lambda: instance)
-
-
-def _parameters(agent_class: Any) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(agent_class, eval_str=True).parameters.values())
-    except NameError as error:
-        message = f"The constructor of {agent_class.__qualname__} has an annotation that cannot be resolved: {error}"
-        raise HandlerError(message, owner=agent_class.__qualname__, method="__init__") from error

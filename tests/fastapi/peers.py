@@ -149,7 +149,10 @@ async def over_socket(address: str, **headers: str) -> AsyncIterator[SocketPeer]
 async def over_http(address: str, **headers: str) -> AsyncIterator[HttpPeer]:
     """An initialized connection over HTTP, to ``host:port/path``."""
     limits = httpx2.Limits(max_connections=None)
-    async with httpx2.AsyncClient(trust_env=False, timeout=20, limits=limits) as http, anyio.create_task_group() as tasks:
+    async with (
+        httpx2.AsyncClient(trust_env=False, timeout=20, limits=limits) as http,
+        anyio.create_task_group() as tasks,
+    ):
         peer = HttpPeer(http, f"http://{address}", tasks, headers)
         await peer.connect()
         yield peer

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from contextvars import ContextVar
 from inspect import Parameter, signature
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import anyio
@@ -38,7 +39,7 @@ def prepared(handler: Any, served: FastAPI | None = None, state: Any = None) -> 
             result = handler(**values)
             return await result if asyncio.iscoroutine(result) else result
 
-        return await run(caller, proceed)
+        return await run(SimpleNamespace(peer=SimpleNamespace(caller=caller)), proceed)
 
     return call
 
@@ -297,7 +298,7 @@ async def test_a_cancel_while_a_dependency_opens_closes_those_that_were_open(bou
 
 
 async def test_clean_up_that_never_ends_is_left_behind(bound, monkeypatch):
-    monkeypatch.setattr("acp_fastapi.resolution.CLEANUP_LIMIT", 0.05)
+    monkeypatch.setattr("acp_integration.lending.CLEANUP_LIMIT", 0.05)
     started = anyio.Event()
 
     async def stuck():

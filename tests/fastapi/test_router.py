@@ -137,9 +137,9 @@ async def test_disabled_creates_nothing(serve, http):
 
 async def test_a_web_server_cannot_serve_stdio():
     app = app_with(AcpFastAPI(ProbeAgent, settings=settings(transport={"type": "stdio"})))
-    with pytest.raises(ConfigurationError, match=r"acp\.agent\.transport\.type=stdio contradicts a web server"):
-        with TestClient(app):
-            pass
+    contradiction = r"acp\.agent\.transport\.type=stdio, but this process was started to serve HTTP"
+    with pytest.raises(ConfigurationError, match=contradiction), TestClient(app):
+        pass
 
 
 async def test_settings_come_from_the_environment(monkeypatch, serve):

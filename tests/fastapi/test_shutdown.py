@@ -27,7 +27,7 @@ SERVERS = {
     ),
 }  # fmt: skip
 BOUND = 15
-"""Seconds a loaded machine gets; without being told, each of these servers waits for its streams for ever or is killed."""
+"""Seconds a loaded machine gets; a server that is not told waits for its streams for ever, or until it is killed."""
 
 
 async def until_answering(port: int) -> None:
@@ -69,15 +69,15 @@ async def ended(process: Any) -> str:
 async def test_a_server_that_is_told_to_stop_stops(command, spawn, free_port, repo_root):
     process, address = await start(spawn, free_port, repo_root, command)
     workers = "--workers" in command  # each HTTP request may reach another one
-    async with over_socket(address) as socket, (over_socket if workers else over_http)(address) as streams:
-        async with anyio.create_task_group() as tasks:
-            for peer in (socket, streams):
-                await peer.open_session()
-                tasks.start_soon(peer.prompt, "wait_for_cancel")
-                await peer.until_updates(1)
-            process.send_signal(signal.SIGTERM)
-            errors = await ended(process)
-            tasks.cancel_scope.cancel()
+    over = over_socket if workers else over_http
+    async with over_socket(address) as socket, over(address) as streams, anyio.create_task_group() as tasks:
+        for peer in (socket, streams):
+            await peer.open_session()
+            tasks.start_soon(peer.prompt, "wait_for_cancel")
+            await peer.until_updates(1)
+        process.send_signal(signal.SIGTERM)
+        errors = await ended(process)
+        tasks.cancel_scope.cancel()
     assert "Traceback" not in errors, errors
     assert process.returncode in (0, -signal.SIGTERM), errors
 

@@ -8,6 +8,7 @@ import anyio
 from acp_integration.client.builder import ClientBuilder, build_client
 from acp_integration.client.client import AcpClient
 from acp_integration.errors import ConfigurationError
+from acp_integration.hosts.client import AcpClientHost
 from acp_integration.settings.client import AcpClientSettings
 from acp_integration.transports.selection import select_client_transport
 
@@ -33,7 +34,7 @@ class SharedClients:
     ) -> None:
         self._settings = settings
         self._customizers = tuple(customizers)
-        self._built = {name: self._build(name) for name in settings}
+        self._hosts = {name: self._build(name) for name in settings}
 
     def __contains__(self, name: str) -> bool:
         return name in self._settings
@@ -44,37 +45,31 @@ class SharedClients:
         Raises:
             ClientError: if its agent cannot be reached.
         """
-        client = self._built[name]
-        if client.closed:
-            client = self._built[name] = self._build(name)
+        host = self._hosts[name]
+        if host.client.closed:
+            host = self._hosts[name] = self._build(name)
         try:
-            await client.initialize()
+            await host.client.initialize()
         except Exception:
-            await client.aclose()
+            await host.close(CLOSE_SECONDS)
             raise
-        return client
+        return host.client
 
     async def aclose(self) -> None:
         """Close every client, gracefully for a few seconds."""
-        async with anyio.create_task_group() as tasks:
-            for client in self._built.values():
-                tasks.start_soon(_close, client)
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                for host in self._hosts.values():
+                    tasks.start_soon(host.close, CLOSE_SECONDS)
 
-    def _build(self, name: str) -> AcpClient:
+    def _build(self, name: str) -> AcpClientHost:
         prefix, settings = prefix_of(name), self._settings[name]
         transport = select_client_transport(settings, prefix)
         if transport is None:
             raise ConfigurationError(f"The client {name!r} has no transport: set {prefix}.transport.*")
-        return build_client(transport, settings, self._customizers, prefix=prefix)
+        return AcpClientHost(build_client(transport, settings, self._customizers, prefix=prefix))
 
 
 def prefix_of(name: str) -> str:
     """What stands before the keys of a client."""
     return "acp.client" if name == DEFAULT else f"acp.clients.{name}"
-
-
-async def _close(client: AcpClient) -> None:
-    with anyio.move_on_after(CLOSE_SECONDS, shield=True) as patience:
-        await client.aclose()
-    if patience.cancelled_caught:
-        client.close_at_once()
