@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -16,8 +15,9 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.processes import REAP_BOUND, end_group, reap
+
 REPO_ROOT = Path(__file__).resolve().parent.parent
-PROCESS_BOUND = 60.0
 
 
 @pytest.fixture(scope="session")
@@ -91,24 +91,6 @@ def free_port() -> Callable[[], int]:
     return find
 
 
-def end_group(pid: int) -> None:
-    """Kill a process that leads its group, and every process of the group that is still there."""
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
-def _reap(process: subprocess.Popen[bytes], watchdog: Timer) -> None:
-    watchdog.cancel()
-    watchdog.join()
-    end_group(process.pid)
-    process.wait(PROCESS_BOUND)
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
-
-
 @pytest.fixture
 def spawn() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start ``spawn(*command, lifetime=60, **popen_options)``, with pipes by default and a process group of its own.
@@ -117,12 +99,13 @@ def spawn() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """
     with ExitStack() as processes:
 
-        def start(*command: str | Path, lifetime: float = PROCESS_BOUND, **options: Any) -> subprocess.Popen[bytes]:
+        def start(*command: str | Path, lifetime: float = REAP_BOUND, **options: Any) -> subprocess.Popen[bytes]:
             pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
             process = subprocess.Popen([*map(str, command)], **{**pipes, **options}, start_new_session=True)
             watchdog = Timer(lifetime, end_group, [process.pid])
             watchdog.start()
-            processes.callback(_reap, process, watchdog)
+            processes.callback(reap, process)
+            processes.callback(watchdog.cancel)
             return process
 
         yield start
@@ -135,9 +118,9 @@ def run_command(
     """Run ``run_command(*command, stdin="", timeout=60, **popen_options)`` to its end; its output is text."""
 
     def run(
-        *command: str | Path, stdin: str = "", timeout: float = PROCESS_BOUND, **options: Any
+        *command: str | Path, stdin: str = "", timeout: float = REAP_BOUND, **options: Any
     ) -> subprocess.CompletedProcess[str]:
-        process = spawn(*command, lifetime=timeout + PROCESS_BOUND, **options)
+        process = spawn(*command, lifetime=timeout + REAP_BOUND, **options)
         out, err = (output.decode() for output in process.communicate(stdin.encode(), timeout))
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
@@ -167,5 +150,5 @@ async def open_process() -> AsyncIterator[Callable[..., Any]]:
     yield start
     for process in reversed(opened):
         end_group(process.pid)
-        with anyio.fail_after(PROCESS_BOUND):
+        with anyio.fail_after(REAP_BOUND):
             await process.aclose()

@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from conftest import _reap
+
+from tests.processes import reap
 
 START_BOUND = 60
 
@@ -25,7 +26,7 @@ def uvicorn_port() -> Iterator[Callable[..., int]]:
                 port: int = free.getsockname()[1]
             command = [sys.executable, "-m", "uvicorn", application, "--port", str(port), "--log-level", "warning"]
             process = subprocess.Popen(command, cwd=folder, env={**environ} or None, start_new_session=True)
-            servers.callback(_reap, process)
+            servers.callback(reap, process)
             _wait_until_it_listens(port, process)
             return port
 
