@@ -8,9 +8,8 @@ from django.apps import AppConfig
 from django.core.checks import CheckMessage, register
 from django.utils.module_loading import import_string
 
-from acp_integration.transports.guard import guard_standard_streams
-
 STDIO_COMMAND: Final = "acp_stdio"
+_GUARD: Final = "acp_integration.transports.guard.guard_standard_streams"
 _CHECKS: Final = "acp_django.checks.check_project"
 
 
@@ -22,7 +21,7 @@ class AcpDjangoConfig(AppConfig):
 
     def __init__(self, app_name: str, app_module: Any) -> None:
         super().__init__(app_name, app_module)
-        self.streams = guard_standard_streams() if sys.argv[1:2] == [STDIO_COMMAND] else None
+        self.streams = import_string(_GUARD)() if sys.argv[1:2] == [STDIO_COMMAND] else None
         """Standard input and output, taken as early as a management command can: before any model is imported."""
 
     def ready(self) -> None:

@@ -269,3 +269,10 @@ async def test_an_agent_that_is_switched_off_is_not_there(database: Path) -> Non
     async with serving(application):
         answer = await request(application, "POST", body=INITIALIZE)
         assert (answer.status, answer.json()) == (404, {"error": "Not found"})
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/event-stream", "text/*, application/json"])
+async def test_a_client_that_accepts_anything_gets_its_events(app: Any, accept: str) -> None:
+    connection = await initialized(app)
+    async with event_stream(app, acp_connection_id=connection, accept=accept) as stream:
+        assert stream.status == 200
