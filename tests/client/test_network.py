@@ -363,9 +363,13 @@ async def test_a_server_that_forgot_the_connection_ends_it(stack, what, bound):
     port = await run_uvicorn(Scripted(answer), stack)
     with bound(20):
         client = build_client(HttpTransport(f"http://127.0.0.1:{port}/acp"))
-        with pytest.raises(ConnectionClosed, match="404"):
+
+        async def first_calls():
             await client.initialize()
             await client.ext_request("_x")
+
+        with pytest.raises(ConnectionClosed, match="404"):
+            await first_calls()
         await client.aclose()
 
 
