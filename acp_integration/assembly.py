@@ -12,11 +12,13 @@ from acp_integration.declared import Declared, read_declaration
 from acp_integration.defaults import EmptyAnswer
 from acp_integration.discovery import AgentCandidate
 from acp_integration.effects import EFFECTS
-from acp_integration.errors import HandlerError
+from acp_integration.errors import ConfigurationError, HandlerError
 from acp_integration.execution import HandlerExecutor, ThreadExecutor, ThreadLimit
 from acp_integration.interception import Chain
 from acp_integration.options import RuntimeOptions
 from acp_integration.runtime import AgentRuntime
+from acp_integration.store import MemoryStore, SessionStore
+from acp_integration.stored import add_stored_handlers
 from acp_integration.transports.transport import Transport
 from acp_integration.wire import methods
 
@@ -35,6 +37,7 @@ class AgentBuilder:
         interceptors: what stands around every handler call, see `Interceptor`.
         argument_resolvers: what supplies parameters before the built-in rules.
         return_value_handlers: what makes answers before the built-in rules.
+        store: what keeps sessions; the one that the settings name if None.
         scope: how a framework supplies parameters.
     """
 
@@ -47,6 +50,7 @@ class AgentBuilder:
         interceptors: Iterable[Any] = (),
         argument_resolvers: Iterable[ArgumentResolver] = (),
         return_value_handlers: Iterable[ReturnValueHandler] = (),
+        store: SessionStore | None = None,
         scope: HandlerScope | None = None,
     ) -> None:
         self._agent = agent
@@ -55,6 +59,7 @@ class AgentBuilder:
         self.interceptors = [*interceptors]
         self.argument_resolvers = [*argument_resolvers]
         self.return_value_handlers = [*return_value_handlers]
+        self._store = store if store is not None or settings is None else _named_store(settings)
         self._scope = scope
 
     def build(self, transport: Transport, caller: Caller = LOCAL) -> AgentRuntime:
@@ -87,11 +92,22 @@ class AgentBuilder:
             scope=self._scope,
         )
         bound = bind(agent, instance, surroundings)
-        _complete(bound, read_declaration(bound.declaration), Chain(self.interceptors))
+        if self._store is not None:
+            add_stored_handlers(bound, self._store)
+        _complete(bound, read_declaration(bound.declaration), Chain(self.interceptors), self._store)
         return bound
 
 
-def _complete(bound: BoundAgent, declared: Declared, chain: Chain) -> None:
+def _named_store(settings: Any) -> SessionStore | None:
+    name = settings.host_options().session_store
+    if name == "none":
+        return None
+    if name == "memory:":
+        return MemoryStore()
+    raise ConfigurationError(f"acp.agent.session-store={name} is not available here: use none or memory:")
+
+
+def _complete(bound: BoundAgent, declared: Declared, chain: Chain, store: SessionStore | None) -> None:
     """Add what an agent answers without a handler, put the interceptors around it, and the effects around those."""
     handlers = bound.handlers
     _check_modes(bound, declared)
@@ -102,7 +118,7 @@ def _complete(bound: BoundAgent, declared: Declared, chain: Chain) -> None:
         handlers.setdefault(methods.SESSION_SET_CONFIG_OPTION, EmptyAnswer(methods.SESSION_SET_CONFIG_OPTION))
     own = [*handlers.values()]
     for method in EFFECTS.keys() & handlers.keys():
-        handlers[method] = EFFECTS[method](handlers[method], declared)
+        handlers[method] = EFFECTS[method](handlers[method], declared, store)
     handlers[methods.INITIALIZE] = Initialize(bound, declared)
     if chain:
         for handler in (*own, handlers[methods.INITIALIZE]):

@@ -5,6 +5,7 @@ Each effect stands around the handler of its method, an author's own and a defau
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -12,11 +13,14 @@ import msgspec
 
 from acp_integration.binding import BoundHandler
 from acp_integration.context.capabilities import supports
-from acp_integration.context.updates import frame, frame_head
+from acp_integration.context.content import text_of
+from acp_integration.context.updates import USER_MESSAGE, chunk, frame, frame_head
 from acp_integration.declared import Declared
 from acp_integration.errors import RequestError
-from acp_integration.jsonrpc import AUTH_REQUIRED, INVALID_PARAMS, RESOURCE_NOT_FOUND, encode
+from acp_integration.jsonrpc import AUTH_REQUIRED, INVALID_PARAMS, INVALID_REQUEST, encode
 from acp_integration.sessions import SessionRecord
+from acp_integration.store import SessionStore
+from acp_integration.stored import keep, restore
 from acp_integration.turns import Call
 from acp_integration.wire import methods
 
@@ -24,10 +28,11 @@ from acp_integration.wire import methods
 class Effect(BoundHandler):
     """Stands around a handler, and passes for it."""
 
-    def __init__(self, inner: BoundHandler, declared: Declared) -> None:
+    def __init__(self, inner: BoundHandler, declared: Declared, store: SessionStore | None = None) -> None:
         super().__init__(inner.method, inner.name)
         self.inner = inner
         self.declared = declared
+        self.store = store
         self.delivers_cancel = inner.delivers_cancel
         self.notification = inner.notification
         self.accepts_notifications = inner.accepts_notifications
@@ -86,6 +91,8 @@ class CreatesSession(OpensSession):
         result = msgspec.json.decode(await self.inner(call))
         record.id = result.setdefault("sessionId", record.id)
         answer = self.describe(call, record, result)
+        if self.store is not None:
+            await keep(self.store, call, record)
         call.peer.sessions.add(record)
         call.after_answer(lambda: _release(call, record))
         return answer
@@ -103,6 +110,8 @@ class ForksSession(OpensSession):
         if original is not None:
             record.modes, record.mode, record.config = original.modes, original.mode, original.config
         answer = self.describe(call, record, result)
+        if self.store is not None:
+            await keep(self.store, call, record)
         call.peer.sessions.add(record)
         return answer
 
@@ -116,12 +125,17 @@ class ReopensSession(OpensSession):
         sessions, name = call.peer.sessions, call.session_id or ""
         before = sessions.find(name)
         record = before or sessions.add(opened(name, call.params))
+        record.replaying = True
         try:
+            if self.store is not None:
+                await restore(self.store, call, record, self.declared)
             result = msgspec.json.decode(await self.inner(call))
         except BaseException:
             if before is None:
                 sessions.remove(name)
             raise
+        finally:
+            record.replaying = False
         reopened = opened(name, call.params)
         record.cwd, record.mcp_servers = reopened.cwd, reopened.mcp_servers
         record.additional_directories = reopened.additional_directories
@@ -168,6 +182,26 @@ class SetsOption(Effect):
         return encode({**result, "configOptions": record.shown_options(booleans=booleans)})
 
 
+class KeepsTurn(Effect):
+    """`session/prompt` with a session store: what is said is kept, and only one connection at a time says it."""
+
+    async def __call__(self, call: Call) -> bytes:
+        """Keep the prompt, and what the turn changed when it has ended."""
+        record = call.peer.sessions.get(call.session_id or "")
+        journal = record.journal
+        if journal is None:
+            return await self.inner(call)
+        if not await journal.is_holder():
+            raise RequestError(INVALID_REQUEST, "The session is open elsewhere", {"sessionId": record.id})
+        for block in call.params.prompt:
+            journal.put(chunk(USER_MESSAGE, block), _nothing)
+        record.title = record.title or text_of(call.params.prompt).strip().partition("\n")[0][:80] or None
+        try:
+            return await self.inner(call)
+        finally:
+            await journal.settle(record.kept())
+
+
 class Authenticates(Effect):
     """`authenticate`: the client is authenticated when the handler succeeded."""
 
@@ -202,6 +236,7 @@ EFFECTS: Mapping[str, type[Effect]] = {
     methods.SESSION_DELETE: EndsSession,
     methods.SESSION_SET_MODE: SwitchesMode,
     methods.SESSION_SET_CONFIG_OPTION: SetsOption,
+    methods.SESSION_PROMPT: KeepsTurn,
     methods.AUTHENTICATE: Authenticates,
     methods.LOGOUT: LogsOut,
 }
@@ -215,11 +250,6 @@ def opened(session_id: str, params: Any) -> SessionRecord:
         additional_directories=tuple(params.additional_directories),
         mcp_servers=tuple(params.mcp_servers),
     )
-
-
-def unknown_session(session_id: str) -> RequestError:
-    """The answer to a request for a session that there is not."""
-    return RequestError(RESOURCE_NOT_FOUND, "Unknown session", {"sessionId": session_id})
 
 
 def _take_modes(record: SessionRecord, answered: Any) -> None:
@@ -239,4 +269,9 @@ def _release(call: Call, record: SessionRecord) -> None:
     held, record.held = record.held or [], None
     head = frame_head(record.id)
     for update in held:
-        call.connection.write(frame(head, update), record.id)
+        leave = partial(call.connection.write, frame(head, update), record.id)
+        leave() if record.journal is None else record.journal.put(update, leave)
+
+
+def _nothing() -> None:
+    """A prompt goes nowhere: its client has it."""

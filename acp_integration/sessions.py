@@ -16,8 +16,12 @@ class Journal(Protocol):
         """Keep an update, and call `leave`, in order, once it may go to the client."""
         ...
 
-    async def settle(self) -> None:
-        """Return when all that was put has left, with the session's state saved."""
+    async def settle(self, changes: Mapping[str, Any]) -> None:
+        """Return when all that was put has left, with what changed of the session beside it saved."""
+        ...
+
+    async def is_holder(self) -> bool:
+        """Whether nobody else opened the session since."""
         ...
 
     async def history(self) -> Sequence[Mapping[str, Any]]:
@@ -34,6 +38,7 @@ class SessionRecord:
         config: the config options to choose from, in their wire form, each with the value it has now.
         held: updates that wait for the answer which creates the session; None once it was written.
         journal: what keeps the session, if something does.
+        replaying: whether what is sent was kept before, and is not to be kept again.
         closed: whether the session is open no more, so that updates to it are dropped.
         tool_calls: the ids of the tool calls that were announced as values.
         used: when the session was last used, on the monotonic clock, in seconds.
@@ -50,6 +55,7 @@ class SessionRecord:
     state: dict[str, Any] = field(default_factory=dict)
     held: list[bytes] | None = None
     journal: Journal | None = None
+    replaying: bool = False
     closed: bool = False
     tool_calls: set[str] = field(default_factory=set)
     used: float = field(default_factory=time.monotonic)
@@ -58,6 +64,14 @@ class SessionRecord:
     def options(self) -> dict[str, str | bool]:
         """The values of the config options, by id."""
         return {option["id"]: option["currentValue"] for option in self.config}
+
+    def kept(self) -> dict[str, Any]:
+        """What a journal keeps of the session beside its prompts and updates."""
+        return {"title": self.title, "mode": self.mode, "options": self.options, "state": self.state}
+
+    def takes_option(self, config_id: str, value: str | bool) -> bool:
+        """Whether there is such a config option, and it can have the value."""
+        return any(option["id"] == config_id and _takes(option, value) for option in self.config)
 
     def check_mode(self, mode_id: str) -> None:
         """Do nothing if the session can be in a mode.

@@ -120,7 +120,7 @@ class Sender:
         if record.held is not None:
             record.held.append(update)
             return False
-        if record.journal is not None:
+        if record.journal is not None and not record.replaying:
             record.journal.put(update, lambda: self._write(update))
         else:
             self._write(update)
