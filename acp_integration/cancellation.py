@@ -80,10 +80,18 @@ class Cancellation:
         """Name the task that runs the handler."""
         self._task = task
 
-    def detach(self) -> bool:
-        """The handler has ended: nothing is delivered from now on; True if its task was cancelled before."""
+    def detach(self) -> None:
+        """The handler has ended: nothing is delivered from now on."""
         self._task = None
-        return self._delivered
+
+    def absorb(self) -> bool:
+        """Whether the CancelledError that ended the handler was ours; its task then goes on uncancelled."""
+        if not self._delivered:
+            return False
+        task = asyncio.current_task()
+        assert task is not None
+        task.uncancel()
+        return True
 
     def _deliver(self) -> None:
         task, self._task = self._task, None

@@ -4,6 +4,7 @@ Everything here happens when the frame is read, and nothing here waits.
 """
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -122,6 +123,18 @@ class Dispatch:
             turn.cancel(cause, self._peer.options.cancel_grace_period)
         return turn
 
+    def uses(self, session_id: str) -> bool:
+        """Whether something of the session is under way."""
+        return session_id in self._turns or self._schedule.names(session_id)
+
+    def close_session(self, session_id: str) -> None:
+        """Close a session of our own accord, in its place behind what is under way; its close handler runs."""
+        if methods.SESSION_CLOSE not in self._agent.handlers:
+            self._peer.sessions.remove(session_id)
+            return
+        params = decode_params(methods.SESSION_CLOSE, jsonrpc.encode({"sessionId": session_id}))
+        self._line_up(Call(self._peer, None, methods.SESSION_CLOSE, params, session_id), Lane.SESSION)
+
     # -- requests -----------------------------------------------------------------------------------------------------
 
     def _receive_request(self, request: jsonrpc.Request) -> None:
@@ -193,6 +206,9 @@ class Dispatch:
             self._background -= 1
         if isinstance(call, Turn) and call.session_id is not None and self._turns.get(call.session_id) is call:
             del self._turns[call.session_id]
+            session = self._peer.sessions.find(call.session_id)
+            if session is not None:
+                session.used = time.monotonic()
 
     def _line_up(self, call: Call, lane: Lane) -> None:
         session = call.session_id if lane in (Lane.SESSION, Lane.BACKGROUND) else None
@@ -201,9 +217,12 @@ class Dispatch:
         self._schedule.add(job)
 
     def _begin(self, call: Call, job: Job) -> None:
+        session = self._peer.sessions.find(call.session_id)
+        if session is not None:
+            session.used = time.monotonic()
         if call.answered:
             self._schedule.finish(job)
-        elif call.method in _NEEDS_OPEN_SESSION and call.session_id not in self._peer.sessions:
+        elif session is None and call.method in _NEEDS_OPEN_SESSION:
             call.fail(unknown_session(call.session_id or ""))
         else:
             self._spawn(call)

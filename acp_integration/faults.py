@@ -40,7 +40,7 @@ def fault_of(error: BaseException, method: str) -> Fault:
     if isinstance(error, RequestError | PeerError):
         return Fault(error.code, error.message, error.data)
     if isinstance(error, InvalidParams):
-        return Fault(jsonrpc.INVALID_PARAMS, str(error))
+        return Fault(jsonrpc.INVALID_PARAMS, f"Invalid params: {error}")
     if isinstance(error, TurnCancelled | asyncio.CancelledError):
         return CANCELLED
     if sdk.is_request_error(error):

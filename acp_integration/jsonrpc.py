@@ -72,6 +72,8 @@ encode: Final = _encoder.encode
 def decode(frame: bytes) -> Message:
     """Read one frame; never raises, what cannot be used becomes `Invalid`."""
     try:
+        if not frame.isascii():
+            frame.decode("utf-8")  # params are not looked at yet, and must be text all the same
         envelope = _envelopes.decode(frame)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _decode_slowly(frame)

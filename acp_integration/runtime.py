@@ -15,6 +15,7 @@ from acp_integration.connection import Connection
 from acp_integration.dispatch import Dispatch
 from acp_integration.errors import ConnectionClosed
 from acp_integration.faults import CANCELLED, fault_of
+from acp_integration.idleness import close_idle_sessions
 from acp_integration.options import RuntimeOptions
 from acp_integration.peer import Peer
 from acp_integration.transports.transport import Transport
@@ -33,12 +34,12 @@ class AgentRuntime:
     def __init__(
         self, agent: BoundAgent, transport: Transport, caller: Caller = LOCAL, options: RuntimeOptions | None = None
     ) -> None:
-        self._agent = agent
         self._transport = transport
         self._options = options or RuntimeOptions()
         self._connection = Connection(transport)
         self._peer = Peer(self._connection, caller, self._options)
-        self._dispatch = Dispatch(agent, self._peer, self._spawn)
+        self._agent = agent.connect(self._peer)
+        self._dispatch = Dispatch(self._agent, self._peer, self._spawn)
         self._tasks: TaskGroup | None = None
         self._reading: anyio.CancelScope | None = None
         self._changed = anyio.Event()
@@ -68,13 +69,18 @@ class AgentRuntime:
         """
         await self._transport.open()
         try:
+            self._agent.opened(self._peer)
             async with anyio.create_task_group() as self._tasks:
                 self._tasks.start_soon(self._watch_reader)
+                if self._options.session_idle_timeout is not None:
+                    idle = self._options.session_idle_timeout
+                    self._tasks.start_soon(close_idle_sessions, self._peer, self._dispatch, idle)
                 await self._read()
                 await self._wind_down()
                 self._tasks.cancel_scope.cancel()
         finally:
             self._connection.close(ConnectionClosed())
+            self._agent.closed(self._peer)
             with anyio.CancelScope(shield=True):
                 await self._transport.aclose()
 
@@ -132,28 +138,21 @@ class AgentRuntime:
         call.start()
         task = asyncio.current_task()
         assert task is not None
-        handler = self._agent.handlers[call.method]
-        call.cancellation.delivers = handler.delivers_cancel
+        call.cancellation.delivers = self._agent.handlers[call.method].delivers_cancel
         call.cancellation.attach(task)
         try:
             with call.hard:
-                result = await self._invoke(call)
+                call.settle(await self._invoke(call))
         except asyncio.CancelledError:
-            told = call.cancellation.detach()
             call.settle_fault(CANCELLED)
-            if told:
-                task.uncancel()
-            elif task.cancelling():
+            if not call.cancellation.absorb() and task.cancelling():
                 raise
         except BaseException as error:
-            call.cancellation.detach()
             call.settle_fault(fault_of(error, call.method))
             if isinstance(error, KeyboardInterrupt):
                 raise
-        else:
+        finally:
             call.cancellation.detach()
-            if not call.hard.cancelled_caught:
-                call.settle(result)
 
     async def _invoke(self, call: Call) -> bytes:
         if call.method == methods.SESSION_CLOSE and call.session_id is not None:

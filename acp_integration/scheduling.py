@@ -54,6 +54,10 @@ class Schedule:
         """How many control jobs were read and are not finished."""
         return len(self._controls)
 
+    def names(self, session: str) -> bool:
+        """Whether a control job of that session is not finished."""
+        return any(job.session == session for job in self._controls)
+
     def add(self, job: Job) -> None:
         """Take a job in the place it was read at; it begins now if it follows nothing."""
         for predecessor in self._predecessors(job):

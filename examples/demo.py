@@ -33,17 +33,35 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         environ = {**os.environ, "DATABASE": str(Path(folder, "demo.sqlite3"))}
         await anyio.run_process([PYTHON, DJANGO / "manage.py", "migrate", "--verbosity", "0"], env=environ)
-        await talk("FastAPI, stdio", stdio([PYTHON, "-m", "acp_fastapi", "stdio", "examples.fastapi_app.main:app"], environ), PROBE)
+        await talk(
+            "FastAPI, stdio",
+            stdio([PYTHON, "-m", "acp_fastapi", "stdio", "examples.fastapi_app.main:app"], environ),
+            PROBE,
+        )
         await talk("Django, stdio", stdio([PYTHON, str(DJANGO / "manage.py"), "acp_stdio"], environ), HELP_DESK)
-        await talk("Django, stdio", stdio([PYTHON, "-m", "acp_django", "stdio", "--app-dir", str(DJANGO)], environ), ["list"])
+        await talk(
+            "Django, stdio", stdio([PYTHON, "-m", "acp_django", "stdio", "--app-dir", str(DJANGO)], environ), ["list"]
+        )
         async with server("examples.fastapi_app.main:app", ROOT, environ) as port:
-            await talk("FastAPI, HTTP", {"http": {"uri": f"http://127.0.0.1:{port}/acp"}}, PROBE, cancelled="wait_for_cancel please")
+            await talk(
+                "FastAPI, HTTP",
+                {"http": {"uri": f"http://127.0.0.1:{port}/acp"}},
+                PROBE,
+                cancelled="wait_for_cancel please",
+            )
             await talk("FastAPI, WebSocket", {"websocket": {"uri": f"ws://127.0.0.1:{port}/acp"}}, PROBE)
     say("Done: every conversation ended as it should")
 
 
 def stdio(command: Sequence[str], environ: Mapping[str, str]) -> Mapping[str, Any]:
-    return {"stdio": {"command": command[0], "args": command[1:], "env": {"DATABASE": environ["DATABASE"]}, "cwd": str(ROOT)}}
+    return {
+        "stdio": {
+            "command": command[0],
+            "args": command[1:],
+            "env": {"DATABASE": environ["DATABASE"]},
+            "cwd": str(ROOT),
+        }
+    }
 
 
 async def talk(title: str, transport: Mapping[str, Any], prompts: Sequence[str], cancelled: str | None = None) -> None:

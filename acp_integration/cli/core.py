@@ -1,6 +1,5 @@
 """The core's own command line: a target is a module, or an agent in a module."""
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -11,8 +10,9 @@ import acp_integration
 from acp_integration.assembly import AgentBuilder
 from acp_integration.cli.editor import app_dir_words
 from acp_integration.cli.program import Served
-from acp_integration.configuration.presence import anything_set
+from acp_integration.configuration import anything_set, project_directory
 from acp_integration.discovery import resolve_agent
+from acp_integration.errors import ConfigurationError
 from acp_integration.transports.selection import require_served
 
 
@@ -33,7 +33,10 @@ class CoreProgram:
     async def open(self, options: Namespace) -> AsyncIterator[Served]:
         """Import the target and build it."""
         candidate = resolve_agent(options.target)
-        settings, origins = load_settings(files=project_files(candidate.agent_class.__module__))
+        project = project_directory(candidate.agent_class.__module__)
+        settings, origins = load_settings(files=[project] if project is not None else [])
+        if settings is not None and settings.enabled is False:
+            raise ConfigurationError("acp.agent.enabled=false: the agent is not to be served")
         if options.command == "stdio":
             require_served(settings, "stdio")
         builder = AgentBuilder(candidate, settings)
@@ -49,12 +52,3 @@ def load_settings(
     loaded = acp_integration.AcpAgentSettings.load_with_origins(mapping, files=files)
     return loaded.settings, loaded.origins
 
-
-def project_files(module_name: str) -> Sequence[Path]:
-    """The directory that holds the target's top-level package or module: settings files are looked for there only."""
-    top = sys.modules.get(module_name.partition(".")[0])
-    paths = list(getattr(top, "__path__", ()))
-    if paths:
-        return [Path(paths[0]).parent]
-    file = getattr(top, "__file__", None)
-    return [Path(file).parent] if file else []

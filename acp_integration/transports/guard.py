@@ -34,8 +34,8 @@ def guard_standard_streams() -> StandardStreams:
     os.dup2(2, 1)
     os.close(null)
     if sys.stdout is not None:
-        # What was printed before and is still buffered is flushed to fd 1, which is no longer the protocol's.
+        # What was printed before and is still buffered goes to fd 1 now, which is no longer the protocol's.
         sys.stdout.flush()
-        with contextlib.suppress(AttributeError):
-            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        # A new object, because the old one may believe that it writes a file, with an encoding that cannot hold all text.
+        sys.stdout = open(1, "w", encoding=sys.stdout.encoding, errors="backslashreplace", buffering=1, closefd=False)  # noqa: PTH123, SIM115  # a descriptor, for good
     return streams

@@ -47,7 +47,12 @@ class Acpx:
 
 @pytest.fixture(params=["core", "fastapi", "django", "manage"])
 def acpx(
-    request: pytest.FixtureRequest, spawn: Any, peers: Path, peers_environ: dict[str, str], repo_root: Path, tmp_path: Path
+    request: pytest.FixtureRequest,
+    spawn: Any,
+    peers: Path,
+    peers_environ: dict[str, str],
+    repo_root: Path,
+    tmp_path: Path,
 ) -> Acpx:
     return Acpx(spawn, peers, peers_environ, commands(repo_root)[request.param], tmp_path)
 

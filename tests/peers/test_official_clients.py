@@ -2,12 +2,13 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from schema import validate_log
+
+from tests.schema import validate_log
 
 HERE = Path(__file__).resolve().parent
 BOUND = 90
@@ -60,9 +61,9 @@ def test_the_official_python_client(target: dict[str, Any], run_python: Any) -> 
 
 
 @pytest.fixture
-def module_link(peers: Path, tmp_path: Path) -> Iterator[Path]:
+def module_link(peers: Path, tmp_path: Path) -> Path:
     """The script where Node finds the packages it imports."""
     (tmp_path / "node_modules").symlink_to(peers)
     script = tmp_path / "npm_client.mjs"
     script.write_text((HERE / "npm_client.mjs").read_text())
-    yield script
+    return script

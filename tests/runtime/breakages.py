@@ -8,6 +8,7 @@ import pytest
 
 from acp_integration import requests
 from acp_integration.cancellation import Cancellation, Cause
+from acp_integration.context.sender import Sender
 from acp_integration.context.turn import PromptContext
 from acp_integration.dispatch import Dispatch
 from acp_integration.runtime import AgentRuntime
@@ -48,19 +49,17 @@ def admission_at_start(patch: Patch) -> None:
 
 @breakage
 def answer_before_updates(patch: Patch) -> None:
-    async def send(self: PromptContext, frame: bytes) -> None:
-        asyncio.get_running_loop().call_soon(self.call.connection.write, frame, self.session.id)
+    write = Sender._write
 
-    patch.setattr(PromptContext, "_send", send)
+    def later(self: Sender, update: bytes) -> None:
+        asyncio.get_running_loop().call_soon(write, self, update)
+
+    patch.setattr(Sender, "_write", later)
 
 
 @breakage
 def late_updates_sent(patch: Patch) -> None:
-    async def send(self: PromptContext, frame: bytes) -> None:
-        self.call.connection.write(frame, self.session.id)
-        await asyncio.sleep(0)
-
-    patch.setattr(PromptContext, "_send", send)
+    patch.setattr(PromptContext, "write", Sender.write)
 
 
 @breakage
@@ -140,26 +139,8 @@ def controls_in_no_order(patch: Patch) -> None:
 
 @breakage
 def requests_not_withdrawn(patch: Patch) -> None:
-    ask = requests.ask
-
-    async def unraced(call: Call, method: str, params: bytes, *, timeout: float | None) -> Any:
-        pending = call.connection.request(method, params, call.session_id)
-        while True:
-            try:
-                return await asyncio.shield(pending.future)
-            except asyncio.CancelledError:
-                if pending.future.done():
-                    raise
-
-    assert ask is not unraced
-    for module in ("context.turn", "context.asking", "context.requests"):
-        patch.setattr(f"acp_integration.{module}.ask", unraced, raising=False) if _has(module) else None
-
-
-def _has(module: str) -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec(f"acp_integration.{module}") is not None
+    patch.setattr(requests, "_end", lambda answer, error: None)
+    patch.setattr(Call, "_grace_over", lambda self: None)
 
 
 @breakage

@@ -2,12 +2,14 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from acp_integration import AcpAgentSettings
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -25,9 +27,9 @@ def connect(request: pytest.FixtureRequest, open_process: Any) -> Connect:
     def connect(agent: str = "RuleAgent", settings: dict[str, Any] | None = None, **options: Any) -> Any:
         settings = settings or {}
         if request.param == "memory":
-            from acp_integration import AcpAgentSettings
-
-            return raw_peer.memory_peer(getattr(rule_agents, agent), AcpAgentSettings.from_mapping({"acp.agent": settings}))
+            return raw_peer.memory_peer(
+                getattr(rule_agents, agent), AcpAgentSettings.from_mapping({"acp.agent": settings})
+            )
         return raw_peer.process_peer(open_process, stdio_command(agent), env=stdio_environ(settings), **options)
 
     return connect
@@ -38,8 +40,6 @@ def in_memory() -> Connect:
     """The same, in memory only: for what a test looks at inside the process."""
 
     def connect(agent: Any = "RuleAgent", settings: dict[str, Any] | None = None) -> Any:
-        from acp_integration import AcpAgentSettings
-
         declared = getattr(rule_agents, agent) if isinstance(agent, str) else agent
         return raw_peer.memory_peer(declared, AcpAgentSettings.from_mapping({"acp.agent": settings or {}}))
 
@@ -47,9 +47,8 @@ def in_memory() -> Connect:
 
 
 @pytest.fixture(autouse=True)
-async def nothing_started(anyio_backend: Any) -> AsyncIterator[None]:
+def nothing_started() -> None:
     rule_agents.started.clear()
-    yield
 
 
 def stdio_command(agent: str) -> list[str]:
@@ -57,5 +56,7 @@ def stdio_command(agent: str) -> list[str]:
 
 
 def stdio_environ(settings: dict[str, Any]) -> dict[str, str]:
-    keys = {f"ACP_AGENT_{key.upper().replace('-', '_').replace('.', '_')}": str(value) for key, value in settings.items()}
+    keys = {
+        f"ACP_AGENT_{key.upper().replace('-', '_').replace('.', '_')}": str(value) for key, value in settings.items()
+    }
     return {**os.environ, **keys, "PYTHONWARNINGS": "error"}

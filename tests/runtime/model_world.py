@@ -5,6 +5,7 @@ import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import anyio
 
@@ -12,7 +13,7 @@ from acp_integration import AcpAgentSettings, PromptContext, acp_agent, on
 from acp_integration.assembly import AgentBuilder
 from acp_integration.transports.memory import memory_transport_pair
 
-SETTINGS = {"cancel-grace-period": "60ms", "drain-timeout": "40ms", "abort-timeout": "60ms"}
+SETTINGS = {"cancel-grace-period": "8ms", "drain-timeout": "40ms", "abort-timeout": "60ms"}
 Action = tuple[Any, ...]
 
 
@@ -44,13 +45,17 @@ def agent_of(world: World) -> Any:
         @on.prompt
         async def prompt(self, turn: PromptContext) -> None:
             kind, name = turn.text.split(":")
-            if any(not other.startswith("forced") for other in world.running[turn.session.id]):
+            if world.running[turn.session.id]:
                 world.faults.append("two turns of one session run at once")
             world.enter(turn.session.id, name)
             try:
                 await behave(kind, name, turn)
             finally:
                 world.leave(turn.session.id, name)
+
+        @on.new_session
+        async def new(self, cwd: str) -> dict[str, Any]:
+            return {"sessionId": str(uuid4())}
 
         @on.set_mode
         async def set_mode(self, session_id: str, mode_id: str) -> dict[str, Any]:
@@ -69,10 +74,12 @@ def agent_of(world: World) -> Any:
         if world.busy[session] > 1:
             world.faults.append("two control requests of one session run at once")
         world.controls[session].append(name)
-        if name.startswith("slow"):
-            for _ in range(12):
-                await asyncio.sleep(0)
-        world.busy[session] -= 1
+        try:
+            if name.startswith("slow"):
+                for _ in range(12):
+                    await asyncio.sleep(0)
+        finally:
+            world.busy[session] -= 1
 
     async def behave(kind: str, name: str, turn: PromptContext) -> None:
         await turn.send_message(f"{name} begins")
@@ -92,7 +99,18 @@ def agent_of(world: World) -> Any:
                 finally:
                     await asyncio.sleep(0)
                     await turn.send_message(f"{name} cleans up")
+            case "stubborn":
+                await resist(name, turn)
         await turn.send_message(f"{name} ends")
+
+    async def resist(name: str, turn: PromptContext) -> None:
+        for times in range(3):
+            try:
+                await world.gates[name].wait()
+                return
+            except asyncio.CancelledError:
+                if times:  # told again: the runtime has answered without this handler
+                    world.leave(turn.session.id, name)
 
     return ModelAgent
 
@@ -106,6 +124,7 @@ class Sent:
     session: str
     name: str
     place: int
+    kind: str = ""
 
 
 class Client:
@@ -122,7 +141,8 @@ class Client:
         self.sessions: list[str] = []
         self.asked: list[int] = []
         self.dropped = False
-        self.half_closed_at: int | None = None
+        self.logged_at_end: int | None = None
+        self.texts: set[str] = set()
         self.phases: set[str] = set()
         self.place = 0
 
@@ -161,7 +181,8 @@ class Client:
         session = self.sessions[which]
         name = f"t{len(self.sent) + 1}"
         content = [{"type": "text", "text": f"{kind}:{name}"}]
-        self.request("session/prompt", {"sessionId": session, "prompt": content}, session, name)
+        sent = self.request("session/prompt", {"sessionId": session, "prompt": content}, session, name)
+        self.sent[sent].kind = kind
 
     async def do_mode(self, which: int, speed: str) -> None:
         session = self.sessions[which]
@@ -189,6 +210,17 @@ class Client:
         if self.asked and choice != "never":
             outcome = {"outcome": "selected", "optionId": "allow"} if choice == "yes" else {"outcome": "cancelled"}
             self.write({"id": self.asked.pop(0), "result": {"outcome": outcome}})
+
+    async def do_stop(self) -> None:
+        """Cancel a turn that runs, if one does."""
+        for which, session in enumerate(self.sessions):
+            if self.world.running[session]:
+                await self.do_cancel(which)
+                return
+
+    async def do_pause(self) -> None:
+        """Let a grace period pass."""
+        await asyncio.sleep(0.01)
 
     async def do_release(self) -> None:
         for gate in list(self.world.gates.values()):
@@ -235,7 +267,7 @@ async def live(actions: list[Action], ending: str) -> Client:
                 for action in actions:
                     await client.act(action)
                 if ending != "stop":
-                    client.half_closed_at = client.place
+                    client.logged_at_end = len(client.log)
                 client.dropped = ending == "drop"
                 if ending == "half-close":
                     client.end.end_input()
@@ -243,7 +275,7 @@ async def live(actions: list[Action], ending: str) -> Client:
                     await client.end.aclose()
                 else:
                     await client.do_step(30)
-                    client.half_closed_at = client.place
+                    client.logged_at_end = len(client.log)
                     client.runtime.stop()
     except TimeoutError:
         client.world.faults.append("the connection did not end")

@@ -7,6 +7,9 @@ from typing import Any
 
 import anyio
 
+from acp_integration.assembly import AgentBuilder
+from acp_integration.transports.memory import memory_transport_pair
+
 Frame = dict[str, Any]
 
 
@@ -104,9 +107,6 @@ def text_of(frame: Frame) -> str | None:
 @asynccontextmanager
 async def memory_peer(agent: Any, settings: Any = None) -> AsyncIterator[RawPeer]:
     """The agent in this process, over the in-memory transport."""
-    from acp_integration.assembly import AgentBuilder
-    from acp_integration.transports.memory import memory_transport_pair
-
     client_end, agent_end = memory_transport_pair()
 
     async def send(data: bytes) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,18 +15,23 @@ from model_world import Action, Client, live
 EXAMPLES = int(os.environ.get("ACP_SOAK_EXAMPLES", "250"))
 BREAKAGE_EXAMPLES = 400
 SESSIONS = st.integers(0, 2)
+KINDS = ["quick", "stream", "wait", "ask", "fail", "clean", "stubborn"]
 ACTIONS = st.one_of(
-    st.tuples(st.just("prompt"), SESSIONS, st.sampled_from(["quick", "stream", "wait", "ask", "fail", "clean"])),
+    st.tuples(st.just("prompt"), SESSIONS, st.sampled_from(KINDS)),
+    st.tuples(st.just("prompt"), SESSIONS, st.sampled_from(["wait", "ask", "clean", "stubborn"])),
     st.tuples(st.just("follow"), SESSIONS),
     st.tuples(st.just("mode"), SESSIONS, st.sampled_from(["slow", "fast"])),
     st.tuples(st.just("cancel"), SESSIONS),
+    st.tuples(st.just("stop")),
+    st.tuples(st.just("pause")),
     st.tuples(st.just("close"), SESSIONS),
     st.tuples(st.just("withdraw"), st.integers(0, 3)),
     st.tuples(st.just("answer"), st.sampled_from(["yes", "cancelled", "never"])),
     st.tuples(st.just("release")),
-    st.tuples(st.just("step"), st.integers(1, 12)),
+    st.tuples(st.just("step"), st.integers(4, 16)),
+    st.tuples(st.just("step"), st.integers(1, 4)),
 )
-LIVES = st.lists(ACTIONS, min_size=4, max_size=24)
+LIVES = st.lists(ACTIONS, min_size=8, max_size=28)
 ENDINGS = st.sampled_from(["half-close", "half-close", "stop", "drop"])
 
 
@@ -59,19 +63,25 @@ def check_answer(client: Client, sent: Any) -> None:
     if not answers or sent.method != "session/prompt":
         return
     answer = answers[0]
+    ran = sent.name in client.world.ran
     cancelled = answer.get("result", {}).get("stopReason") == "cancelled"
     withdrawn = answer.get("error", {}).get("code") == -32800
-    if cancelled:
-        reasons = [*client.cancels[sent.session], client.half_closed_at or -1]
-        assert any(place >= sent.place for place in reasons), "a cancel reached a later turn"
+    if cancelled and not answered_at_the_end(client, answer):
+        assert any(place >= sent.place for place in client.cancels[sent.session]), "a cancel reached a later turn"
     if withdrawn:
-        assert client.cancels[f"#{sent.id}"] or client.half_closed_at is not None, "withdrawn by nobody"
-    if sent.name not in client.world.ran and not (cancelled or withdrawn):
+        assert client.cancels[f"#{sent.id}"], "withdrawn by nobody"
+    if not ran and not (cancelled or withdrawn):
         assert answer["error"]["code"] in (-32600, -32002), "answered without having run"
-    if sent.name in client.world.ran and "error" in answer:
+    if ran and "error" in answer:
         assert answer["error"]["code"] in (-32603, -32800), "refused, and run all the same"
+    if ran and cancelled and sent.kind == "ask" and not answered_at_the_end(client, answer):
+        assert f"{sent.name} ends" in client.texts, "a question outlived the cancel of its turn"
     check_refusal(client, sent, answer)
     check_told(client, sent, answer)
+
+
+def answered_at_the_end(client: Client, answer: Any) -> bool:
+    return client.logged_at_end is not None and client.log.index(answer) >= client.logged_at_end
 
 
 def check_refusal(client: Client, sent: Any, answer: Any) -> None:
@@ -180,5 +190,3 @@ def judged(actions: list[Action], ending: str) -> None:
     client.texts = texts_of(client)
     check(client)
 
-
-_: Callable[..., Any] = judged

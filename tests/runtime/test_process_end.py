@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-LIFESPAN_PROGRAM = '''
+LIFESPAN_PROGRAM = """
 import sys
 from argparse import Namespace
 from contextlib import asynccontextmanager
@@ -36,7 +36,7 @@ async def application():
         Path(sys.argv[3]).write_text("closed")
 
 sys.exit(serve_stdio(streams, application))
-'''
+"""
 PARENT = """
 import subprocess, sys
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -72,7 +72,9 @@ class Serving:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
-        stdin.write(json.dumps({"jsonrpc": "2.0", "id": identifier, "method": method, "params": params}).encode() + b"\n")
+        stdin.write(
+            json.dumps({"jsonrpc": "2.0", "id": identifier, "method": method, "params": params}).encode() + b"\n"
+        )
         stdin.flush()
         return json.loads(stdout.readline())
 

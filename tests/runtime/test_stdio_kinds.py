@@ -5,6 +5,7 @@ import os
 import pty
 import socket
 import subprocess
+import sys
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import stdio_command, stdio_environ
+
+from tests.runtime.conftest import stdio_command, stdio_environ
 
 CONVERSATION = [
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}},
@@ -51,8 +53,12 @@ def test_pipes_files_and_the_null_device_serve(
     start: Start, stack: ExitStack, tmp_path: Path, source: str, output: str
 ) -> None:
     (tmp_path / "in").write_bytes(INPUT)
-    stdin = {"pipe": subprocess.PIPE, "null": subprocess.DEVNULL}.get(source) or stack.enter_context(open(tmp_path / "in", "rb"))
-    stdout = {"pipe": subprocess.PIPE, "null": subprocess.DEVNULL}.get(output) or stack.enter_context(open(tmp_path / "out", "wb"))
+    stdin = {"pipe": subprocess.PIPE, "null": subprocess.DEVNULL}.get(source) or stack.enter_context(
+        open(tmp_path / "in", "rb")
+    )
+    stdout = {"pipe": subprocess.PIPE, "null": subprocess.DEVNULL}.get(output) or stack.enter_context(
+        open(tmp_path / "out", "wb")
+    )
     process = start(stdin=stdin, stdout=stdout)
     written, log = process.communicate(INPUT if source == "pipe" else None, timeout=30)
     assert process.returncode == 0, log
@@ -96,21 +102,31 @@ def test_the_last_line_needs_no_line_break(start: Start) -> None:
     assert ids_of(written) == [1, 2, 3]
 
 
-def test_what_the_application_prints_never_lands_between_frames(run_python: Any, tmp_path: Path) -> None:
+def test_what_the_application_prints_never_lands_between_frames(spawn: Any, tmp_path: Path) -> None:
     (tmp_path / "noisy.py").write_text(NOISY_AGENT)
-    new, prompt = CONVERSATION[1], {"jsonrpc": "2.0", "id": 3, "method": "session/prompt"}
-    prompt["params"] = {"sessionId": "the one", "prompt": [{"type": "text", "text": "make noise"}]}
-    lines = "".join(json.dumps(message) + "\n" for message in (CONVERSATION[0], new, prompt))
-    ended = run_python("-m", "acp_integration", "stdio", "noisy:Noisy", "--app-dir", tmp_path, stdin=lines)
-    assert ended.returncode == 0, ended.stderr
-    frames = frames_of(ended.stdout.encode())
+    process = spawn(sys.executable, "-m", "acp_integration", "stdio", "noisy:Noisy", "--app-dir", tmp_path)
+    content = [{"type": "text", "text": "make noise"}]
+    prompt = {
+        "jsonrpc": "2.0",
+        "id": 3,
+        "method": "session/prompt",
+        "params": {"sessionId": "the one", "prompt": content},
+    }
+    frames = []
+    for message in (CONVERSATION[0], CONVERSATION[1], prompt):
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        frames.append(json.loads(process.stdout.readline()))
+    frames.append(json.loads(process.stdout.readline()))
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (0, b""), err
     assert [frame.get("id") for frame in frames] == [1, 2, None, 3]
-    for noise in ("at import", "from a handler", "from a child", "from the descriptor", "from C", "from a thread", "logged"):
-        assert noise in ended.stderr
-        assert noise not in ended.stdout
+    for noise in (b"at import", b"from a handler", b"a child", b"the descriptor", b"from C", b"a thread", b"logged"):
+        assert noise in err
+    assert [sorted(frame) for frame in frames[2:]] == [["jsonrpc", "method", "params"], ["id", "jsonrpc", "result"]]
 
 
-NOISY_AGENT = '''
+NOISY_AGENT = """
 import ctypes, logging, os, subprocess, sys, threading
 from acp_integration import PromptContext, acp_agent, on
 
@@ -137,7 +153,7 @@ class Noisy:
         thread.start()
         thread.join()
         return "done"
-'''
+"""
 
 
 def test_a_twenty_megabyte_line_is_one_frame(start: Start) -> None:
