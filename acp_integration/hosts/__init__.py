@@ -7,13 +7,15 @@ from acp_integration.hosts.agent import AcpAgentHost
 from acp_integration.hosts.host import AcpHost
 
 if TYPE_CHECKING:
+    from acp_integration.hosts.client import AcpClientHost
     from acp_integration.hosts.endpoint import AcpEndpointHost
     from acp_integration.hosts.listener import AcpListenerHost
 
-__all__ = ["AcpAgentHost", "AcpEndpointHost", "AcpHost", "AcpListenerHost"]
+__all__ = ["AcpAgentHost", "AcpClientHost", "AcpEndpointHost", "AcpHost", "AcpListenerHost"]
 
-# The endpoint is below its hosts and above the taps of this package, so its hosts are loaded when they are asked for.
-_HOMES = {"AcpEndpointHost": "endpoint", "AcpListenerHost": "listener"}
+# The endpoint is below its hosts and above the taps of this package, so its hosts are loaded when they are asked for, and
+# the client's is, because an application that serves an agent needs no client.
+_HOMES = {"AcpClientHost": "client", "AcpEndpointHost": "endpoint", "AcpListenerHost": "listener"}
 
 
 def __getattr__(name: str) -> Any:

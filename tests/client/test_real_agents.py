@@ -13,7 +13,7 @@ from acp_integration.transports.process import ProcessTransport
 from acp_integration.transports.websocket import WebSocketTransport
 
 AGENTS = Path(__file__).parent / "agents"
-BOUND = 90
+BOUND = 60
 
 pytestmark = pytest.mark.sdk
 

@@ -3,8 +3,7 @@
 import asyncio
 import sys
 
-from acp import PROTOCOL_VERSION, run_agent, update_agent_message_text
-from acp.schema import InitializeResponse, NewSessionResponse, PermissionOption, PromptResponse, ToolCallUpdate
+from acp import PROTOCOL_VERSION, run_agent, schema
 
 
 class Agent:
@@ -15,11 +14,11 @@ class Agent:
         self.conn = conn
 
     async def initialize(self, protocol_version, client_capabilities=None, client_info=None, **_):
-        return InitializeResponse(protocol_version=PROTOCOL_VERSION)
+        return schema.InitializeResponse(protocol_version=PROTOCOL_VERSION)
 
     async def new_session(self, cwd, mcp_servers=None, **_):
         self.sessions += 1
-        return NewSessionResponse(session_id=f"s{self.sessions}")
+        return schema.NewSessionResponse(session_id=f"s{self.sessions}")
 
     async def cancel(self, session_id, **_):
         pass
@@ -27,15 +26,20 @@ class Agent:
     async def prompt(self, session_id, prompt, **_):
         text = prompt[0].text
         if text == "ask":
-            options = [PermissionOption(option_id="y", name="Yes", kind="allow_once")]
-            call = ToolCallUpdate(tool_call_id="1", title="Delete")
+            options = [schema.PermissionOption(option_id="y", name="Yes", kind="allow_once")]
+            call = schema.ToolCallUpdate(tool_call_id="1", title="Delete")
             answer = await self.conn.request_permission(session_id=session_id, tool_call=call, options=options)
             text = answer.outcome.outcome
-            await self.conn.session_update(session_id, update_agent_message_text(text))
+            await self.conn.session_update(session_id, chunk(text))
         else:
             for number in range(int(text)):
-                await self.conn.session_update(session_id, update_agent_message_text(f"{number} "))
-        return PromptResponse(stop_reason="end_turn")
+                await self.conn.session_update(session_id, chunk(f"{number} "))
+        return schema.PromptResponse(stop_reason="end_turn")
+
+
+def chunk(text):
+    content = schema.TextContentBlock(type="text", text=text)
+    return schema.AgentMessageChunk(session_update="agent_message_chunk", content=content)
 
 
 def connected(connection):
