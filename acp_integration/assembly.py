@@ -7,20 +7,17 @@ from typing import Any
 from acp_integration.agents import declaration_of
 from acp_integration.binding import ArgumentResolver, BoundAgent, HandlerScope, ReturnValueHandler, Surroundings, bind
 from acp_integration.caller import LOCAL, Caller
-from acp_integration.capabilities import Initialize
-from acp_integration.declared import Declared, read_declaration
-from acp_integration.defaults import EmptyAnswer
+from acp_integration.completion import advertised, complete, observed
 from acp_integration.discovery import AgentCandidate
-from acp_integration.effects import EFFECTS
 from acp_integration.errors import ConfigurationError, HandlerError
 from acp_integration.execution import HandlerExecutor, ThreadExecutor, ThreadLimit
 from acp_integration.interception import Chain
+from acp_integration.observers import Observers
 from acp_integration.options import RuntimeOptions
+from acp_integration.plugins import Plugins
 from acp_integration.runtime import AgentRuntime
 from acp_integration.store import MemoryStore, SessionStore
-from acp_integration.stored import add_stored_handlers
 from acp_integration.transports.transport import Transport
-from acp_integration.wire import methods
 
 AgentFactory = Callable[[Transport, Caller], AgentRuntime]
 
@@ -37,6 +34,8 @@ class AgentBuilder:
         interceptors: what stands around every handler call, see `Interceptor`.
         argument_resolvers: what supplies parameters before the built-in rules.
         return_value_handlers: what makes answers before the built-in rules.
+        observers: who is told of connections, sessions and turns, see `Observer`.
+        plugins: objects with hooks, in addition to the installed plugins that the settings name.
         store: what keeps sessions; the one that the settings name if None.
         scope: how a framework supplies parameters.
     """
@@ -50,15 +49,20 @@ class AgentBuilder:
         interceptors: Iterable[Any] = (),
         argument_resolvers: Iterable[ArgumentResolver] = (),
         return_value_handlers: Iterable[ReturnValueHandler] = (),
+        observers: Iterable[Any] = (),
+        plugins: Iterable[Any] = (),
         store: SessionStore | None = None,
         scope: HandlerScope | None = None,
     ) -> None:
         self._agent = agent
         self.options = RuntimeOptions() if settings is None else settings.runtime_options()
-        self._executor = executor or ThreadExecutor(ThreadLimit(self.options.sync_threads))
+        self._executor = executor
         self.interceptors = [*interceptors]
         self.argument_resolvers = [*argument_resolvers]
         self.return_value_handlers = [*return_value_handlers]
+        self.observers = [*observers]
+        self.plugins = [*plugins]
+        self._plugin_names = () if settings is None else settings.host_options().plugins
         self._store = store if store is not None or settings is None else _named_store(settings)
         self._scope = scope
 
@@ -83,19 +87,43 @@ class AgentBuilder:
 
         return factory
 
+    def describe(self) -> dict[str, Any]:
+        """What would be served, as JSON values: the agent, its handlers, and what it advertises.
+
+        Raises:
+            HandlerError: if the agent is declared wrongly: names class, method, parameter and the fix.
+        """
+        agent, _ = _instance_of(self._agent)
+        bound = self._bind()
+        derived = advertised(bound)
+        return {
+            "agent": {**derived["agentInfo"], "class": f"{agent.__module__}.{agent.__qualname__}"},
+            "handlers": [
+                {"method": method, "name": handler.name, "kind": handler.kind}
+                for method, handler in sorted(bound.handlers.items())
+            ],
+            "initialize": derived,
+        }
+
     def _bind(self) -> BoundAgent:
         agent, instance = _instance_of(self._agent)
+        plugins = Plugins(self.plugins, self._plugin_names)
+
+        def with_plugins(given: list[Any], hook: str) -> tuple[Any, ...]:
+            return (*given, *plugins.collect(hook, agent=agent))
+
         surroundings = Surroundings(
-            executor=self._executor,
-            resolvers=tuple(self.argument_resolvers),
-            return_handlers=tuple(self.return_value_handlers),
+            executor=self._executor or plugins.first("acp_handler_executor", agent=agent) or self._threads(),
+            resolvers=with_plugins(self.argument_resolvers, "acp_argument_resolvers"),
+            return_handlers=with_plugins(self.return_value_handlers, "acp_return_value_handlers"),
             scope=self._scope,
         )
-        bound = bind(agent, instance, surroundings)
-        if self._store is not None:
-            add_stored_handlers(bound, self._store)
-        _complete(bound, read_declaration(bound.declaration), Chain(self.interceptors), self._store)
-        return bound
+        chain = Chain(with_plugins(self.interceptors, "acp_interceptors"))
+        bound = complete(bind(agent, instance, surroundings), chain, self._store)
+        return observed(bound, Observers(with_plugins(self.observers, "acp_observers")))
+
+    def _threads(self) -> HandlerExecutor:
+        return ThreadExecutor(ThreadLimit(self.options.sync_threads))
 
 
 def _named_store(settings: Any) -> SessionStore | None:
@@ -105,37 +133,6 @@ def _named_store(settings: Any) -> SessionStore | None:
     if name == "memory:":
         return MemoryStore()
     raise ConfigurationError(f"acp.agent.session-store={name} is not available here: use none or memory:")
-
-
-def _complete(bound: BoundAgent, declared: Declared, chain: Chain, store: SessionStore | None) -> None:
-    """Add what an agent answers without a handler, put the interceptors around it, and the effects around those."""
-    handlers = bound.handlers
-    _check_modes(bound, declared)
-    handlers.setdefault(methods.SESSION_NEW, EmptyAnswer(methods.SESSION_NEW))
-    if declared.modes:
-        handlers.setdefault(methods.SESSION_SET_MODE, EmptyAnswer(methods.SESSION_SET_MODE))
-    if declared.config:
-        handlers.setdefault(methods.SESSION_SET_CONFIG_OPTION, EmptyAnswer(methods.SESSION_SET_CONFIG_OPTION))
-    own = [*handlers.values()]
-    for method in EFFECTS.keys() & handlers.keys():
-        handlers[method] = EFFECTS[method](handlers[method], declared, store)
-    handlers[methods.INITIALIZE] = Initialize(bound, declared)
-    if chain:
-        for handler in (*own, handlers[methods.INITIALIZE]):
-            handler.chain = chain
-
-
-def _check_modes(bound: BoundAgent, declared: Declared) -> None:
-    handlers, name = bound.handlers, bound.declaration.name
-    if declared.agent_auth_methods and methods.AUTHENTICATE not in handlers:
-        raise HandlerError(f"{name}: its auth_methods need an @on.authenticate method, unless their type is terminal")
-    announced = methods.SESSION_NEW in handlers
-    if methods.SESSION_SET_MODE in handlers and not announced and not declared.modes:
-        fix = "give @acp_agent(modes=...), or return them from @on.new_session"
-        raise HandlerError(f"{name}: @on.set_mode needs modes: {fix}")
-    if methods.SESSION_SET_CONFIG_OPTION in handlers and not announced and not declared.config:
-        fix = "give @acp_agent(config_options=...), or return them from @on.new_session"
-        raise HandlerError(f"{name}: @on.set_config_option needs options: {fix}")
 
 
 def _instance_of(agent: Any) -> tuple[Any, Any]:

@@ -44,7 +44,9 @@ class Initialize(BoundHandler):
     def __init__(self, agent: BoundAgent, declared: Declared) -> None:
         super().__init__(methods.INITIALIZE, "the derived initialize")
         self._own = agent.handlers.get(methods.INITIALIZE)
-        self._derived = _derive(agent, declared)
+        self.derived = _derive(agent, declared)
+        if self._own is not None:
+            self.kind, self.name = self._own.kind, self._own.name
         self._uses_sdk = agent.uses_sdk
 
     async def __call__(self, call: Call) -> bytes:
@@ -73,10 +75,10 @@ class Initialize(BoundHandler):
         return sdk.to_json(value) if sdk.is_model(value) else encode(value)
 
     def _for(self, call: Call) -> dict[str, Any]:
-        auth_methods = self._derived["authMethods"]
+        auth_methods = self.derived["authMethods"]
         if not supports(call.capabilities, "auth.terminal"):
             auth_methods = [method for method in auth_methods if method.get("type") != "terminal"]
-        answer = {**self._derived, "authMethods": auth_methods}
+        answer = {**self.derived, "authMethods": auth_methods}
         return answer if auth_methods else {name: value for name, value in answer.items() if name != "authMethods"}
 
 

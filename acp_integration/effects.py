@@ -33,6 +33,7 @@ class Effect(BoundHandler):
         self.inner = inner
         self.declared = declared
         self.store = store
+        self.kind = inner.kind
         self.delivers_cancel = inner.delivers_cancel
         self.notification = inner.notification
         self.accepts_notifications = inner.accepts_notifications

@@ -20,7 +20,6 @@ from acp_integration.options import RuntimeOptions
 from acp_integration.peer import Peer
 from acp_integration.transports.transport import Transport
 from acp_integration.turns import Call
-from acp_integration.wire import methods
 
 logger = logging.getLogger(__name__)
 
@@ -155,12 +154,7 @@ class AgentRuntime:
             call.cancellation.detach()
 
     async def _invoke(self, call: Call) -> bytes:
-        if call.method == methods.SESSION_CLOSE and call.session_id is not None:
-            await self._end_turn(call.session_id)
+        if call.ends is not None and not call.ends.answered:
+            self._dispatch.cancel_turn(call.ends.session_id or "", Cause.SESSION_CLOSE)
+            await call.ends.wait_answered()
         return await self._agent.handlers[call.method](call)
-
-    async def _end_turn(self, session_id: str) -> None:
-        turn = self._dispatch.cancel_turn(session_id, Cause.SESSION_CLOSE)
-        if turn is not None:
-            self._dispatch.tell_cancel_handler(session_id)
-            await turn.wait_answered()

@@ -119,6 +119,8 @@ class Sessions:
 
     def __init__(self) -> None:
         self._records: dict[str, SessionRecord] = {}
+        self.when_opened: Callable[[str], object] = _nobody
+        self.when_closed: Callable[[str], object] = _nobody
 
     def __len__(self) -> int:
         return len(self._records)
@@ -135,6 +137,7 @@ class Sessions:
         if replaced is not None and replaced is not record:
             replaced.closed = True
         self._records[record.id] = record
+        self.when_opened(record.id)
         return record
 
     def find(self, session_id: str | None) -> SessionRecord | None:
@@ -157,4 +160,9 @@ class Sessions:
         record = self._records.pop(session_id, None)
         if record is not None:
             record.closed = True
+            self.when_closed(record.id)
         return record
+
+
+def _nobody(_session_id: str) -> None:
+    """Nobody is told."""

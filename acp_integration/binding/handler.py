@@ -1,5 +1,6 @@
 """A handler ready to be called, and an agent that is a table of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,17 +13,23 @@ from acp_integration.turns import Call
 from acp_integration.wire import methods
 
 
+def _nobody(_peer: Peer) -> None:
+    """Nobody is told."""
+
+
 class BoundHandler:
     """One handler ready to be called: first it is invoked, then what it returned becomes the answer.
 
     Attributes:
         name: the qualified name of what is called, for errors and interceptors.
+        kind: where it runs: `async` on the loop, `sync` in the executor, `default` for what the author did not write.
         delivers_cancel: whether a cancel is delivered to the handler's task.
         notification: whether it handles a notification and so answers no request.
         accepts_notifications: whether a notification of its method reaches it.
         chain: the interceptors around it.
     """
 
+    kind = "default"
     delivers_cancel = True
     notification = False
     accepts_notifications = False
@@ -59,13 +66,19 @@ class BoundAgent:
         handlers: what answers each method; what is not here is not answered.
         prompt_mark: what the prompt handler declared.
         uses_sdk: whether some handler wants models of the official SDK.
+        connected: makes the agent that one connection uses; None if all use this one.
+        opened: told when a connection begins.
+        closed: told when a connection has ended.
     """
 
     declaration: AgentDeclaration
     handlers: dict[str, BoundHandler] = field(default_factory=dict)
     prompt_mark: HandlerMark = field(default_factory=lambda: HandlerMark(methods.SESSION_PROMPT))
     uses_sdk: bool = False
+    connected: "Callable[[Peer], BoundAgent] | None" = None
+    opened: Callable[[Peer], object] = _nobody
+    closed: Callable[[Peer], object] = _nobody
 
-    def connect(self, peer: Peer) -> "BoundAgent":  # noqa: ARG002  # for agents with an instance for each connection
+    def connect(self, peer: Peer) -> "BoundAgent":
         """The agent as one connection uses it."""
-        return self
+        return self if self.connected is None else self.connected(peer)

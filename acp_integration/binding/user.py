@@ -38,6 +38,7 @@ class UserHandler(BoundHandler):
         self.uses_sdk = Kind.SDK_MODEL in plan.kinds
         self.notification = mark.notification or mark.method == methods.SESSION_CANCEL
         self.accepts_notifications = self.notification or mark.method.startswith("mcp/")
+        self.kind = "sync" if sync else "async"
         self.delivers_cancel = not sync and not mark.cooperative
         self._function = function
         self._plan = plan
