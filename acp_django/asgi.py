@@ -1,20 +1,19 @@
 """The ASGI application of a project: HTTP, WebSocket and lifespan of the agent's path, all the rest Django's."""
 
 import logging
-from contextlib import AsyncExitStack
-from typing import Any
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.urls import Resolver404, resolve
 
 from acp_django import conf
-from acp_django.gate import Application, Receive, Scope, Send, judge
-from acp_django.lifespan import InnerLifespan
-from acp_django.refusals import json_refusal, send_refusal, with_headers
+from acp_django.gate import Scope, for_programs, judge
 from acp_django.serving import make_endpoint
 from acp_django.views import is_acp_view
 from acp_integration.endpoint import AcpEndpoint
+from acp_integration.endpoint.exchange import Receive
+from acp_integration.endpoint.gate import Sending, adding_headers, json_answer, send_answer
+from acp_integration.endpoint.lifespan import Application, share_lifespan
 from acp_integration.errors import AcpError
 
 logger = logging.getLogger(__name__)
@@ -32,25 +31,25 @@ class AcpAsgi:
         self._application = application
         self._endpoint: AcpEndpoint | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Sending) -> None:
         """Serve one ASGI scope."""
         if scope["type"] == "lifespan":
             await self._live(scope, receive, send)
         elif scope["type"] in {"http", "websocket"} and _leads_to_the_agent(scope):
             await self._serve(scope, receive, send)
         elif scope["type"] == "websocket" and isinstance(self._application, ASGIHandler):
-            await send_refusal(scope, json_refusal(404, "Not found"), receive, send)
+            await send_answer(scope, json_answer(404), receive, send)
         else:
             await self._application(scope, receive, send)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Sending) -> None:
         answer, passed = await judge(self._application, scope)
         if passed is None:
-            await send_refusal(scope, answer, receive, send)
+            await send_answer(scope, for_programs(scope, answer), receive, send)
         else:
-            await self._made_endpoint()(passed, receive, with_headers(send, answer))
+            await self._made_endpoint()(passed, receive, adding_headers(send, answer.for_the_client))
 
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _live(self, scope: Scope, receive: Receive, send: Sending) -> None:
         await receive()  # lifespan.startup
         try:
             conf.refuse_unless_served("http")
@@ -58,14 +57,8 @@ class AcpAsgi:
         except AcpError as error:
             logger.error("The agent cannot be served: %s", error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
-            return
-        async with AsyncExitStack() as stack:
-            if endpoint is not None:
-                await stack.enter_async_context(endpoint.running())
-            inner = InnerLifespan(self._application, _nothing if endpoint is None else endpoint.aclose)
-            last = await inner.run(scope, receive, send)
-        if last is not None:
-            await send(last)
+        else:
+            await share_lifespan(endpoint, self._application, scope, receive, send)
 
     def _made_endpoint(self) -> AcpEndpoint:
         if self._endpoint is None:
@@ -73,12 +66,8 @@ class AcpAsgi:
         return self._endpoint
 
 
-async def _nothing() -> None:
-    """There is no endpoint to end."""
-
-
 def _leads_to_the_agent(scope: Scope) -> bool:
-    prefix: Any = settings.FORCE_SCRIPT_NAME or scope.get("root_path", "")
+    prefix: str = settings.FORCE_SCRIPT_NAME or scope.get("root_path", "")
     try:
         return is_acp_view(resolve(scope["path"].removeprefix(prefix)).func)
     except Resolver404:
