@@ -116,12 +116,14 @@ class Dispatch:
         else:
             self._connection.write(jsonrpc.error_frame(message.id, message.code, message.message))
 
-    def cancel_turn(self, session_id: str, cause: Cause) -> Turn | None:
-        """Cancel the turn of a session, if there is one."""
+    def cancel_turn(self, session_id: str, cause: Cause) -> None:
+        """Cancel the turn of a session, if there is one, and tell the agent's own cancel handler."""
         turn = self._turns.get(session_id)
         if turn is not None:
             turn.cancel(cause, self._peer.options.cancel_grace_period)
-        return turn
+        if methods.SESSION_CANCEL in self._agent.handlers:
+            params = decode_params(methods.SESSION_CANCEL, jsonrpc.encode({"sessionId": session_id}))
+            self._spawn(Call(self._peer, None, methods.SESSION_CANCEL, params, session_id))
 
     def uses(self, session_id: str) -> bool:
         """Whether something of the session is under way."""
@@ -174,6 +176,8 @@ class Dispatch:
             return
         if request.method in _CONNECTION_SCOPED:
             call.scoped_to = None
+        if request.method == methods.SESSION_CLOSE and session_id is not None:
+            call.ends = self._turns.get(session_id)
         self._reserve(call, lane, request)
         self._line_up(call, lane)
 
@@ -254,13 +258,6 @@ class Dispatch:
             logger.warning("Ignored a session/cancel without a session id")
             return
         self.cancel_turn(session_id, Cause.SESSION_CANCEL)
-        self.tell_cancel_handler(session_id)
-
-    def tell_cancel_handler(self, session_id: str) -> None:
-        """Run the agent's own cancel handler, if it has one; it holds up nothing."""
-        if methods.SESSION_CANCEL in self._agent.handlers:
-            params = decode_params(methods.SESSION_CANCEL, jsonrpc.encode({"sessionId": session_id}))
-            self._spawn(Call(self._peer, None, methods.SESSION_CANCEL, params, session_id))
 
     def _receive_other(self, notification: jsonrpc.Notification) -> None:
         method = notification.method

@@ -42,6 +42,7 @@ class Call:
         params: the decoded params.
         session_id: the session named by the params, if any.
         scoped_to: the session whose stream carries the answer; None for the connection's own.
+        ends: the turn that was active when this close of its session was read, and is cancelled by it.
         capabilities: what the client had announced when the handler began.
         authenticated: whether the client was authenticated then.
         record: the session that the call creates.
@@ -61,6 +62,7 @@ class Call:
         self.params = params
         self.session_id = session_id
         self.scoped_to: str | None = session_id
+        self.ends: Turn | None = None
         self.capabilities: Any = None
         self.authenticated = False
         self.record: SessionRecord | None = None

@@ -67,11 +67,10 @@ def cancel_kept_for_the_next_turn(patch: Patch) -> None:
     cancel_turn = Dispatch.cancel_turn
     begin = Dispatch._begin
 
-    def keep(self: Dispatch, session_id: str, cause: Cause) -> Turn | None:
-        turn = cancel_turn(self, session_id, cause)
-        if turn is None:
+    def keep(self: Dispatch, session_id: str, cause: Cause) -> None:
+        if session_id not in self._turns:
             self.__dict__.setdefault("kept", set()).add(session_id)
-        return turn
+        cancel_turn(self, session_id, cause)
 
     def apply(self: Dispatch, call: Call, job: Any) -> None:
         if call.is_turn and call.session_id in self.__dict__.get("kept", set()):
@@ -173,10 +172,10 @@ def handler_runs_after_an_early_cancel(patch: Patch) -> None:
 
 @breakage
 def close_cancels_nothing(patch: Patch) -> None:
-    async def nothing(self: AgentRuntime, session_id: str) -> None:
-        return None
+    async def invoke(self: AgentRuntime, call: Call) -> bytes:
+        return await self._agent.handlers[call.method](call)
 
-    patch.setattr(AgentRuntime, "_end_turn", nothing)
+    patch.setattr(AgentRuntime, "_invoke", invoke)
 
 
 @breakage

@@ -12,6 +12,7 @@ import anyio
 from acp_integration import AcpAgentSettings, PromptContext, acp_agent, on
 from acp_integration.assembly import AgentBuilder
 from acp_integration.transports.memory import memory_transport_pair
+from acp_integration.turns import Call
 
 SETTINGS = {"cancel-grace-period": "8ms", "drain-timeout": "40ms", "abort-timeout": "60ms"}
 Action = tuple[Any, ...]
@@ -22,21 +23,25 @@ class World:
     """What happened, seen from inside the agent."""
 
     gates: dict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
-    running: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    running: dict[str, dict[str, Call]] = field(default_factory=lambda: defaultdict(dict))
     ran: list[str] = field(default_factory=list)
     controls: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     busy: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
     overlaps: int = 0
 
-    def enter(self, session: str, turn: str) -> None:
+    def unanswered(self, session: str) -> bool:
+        """Whether a turn runs that has no answer yet; a stubborn one is answered without its handler."""
+        return any(not call.answered for call in self.running[session].values())
+
+    def enter(self, session: str, turn: str, call: Call) -> None:
         self.ran.append(turn)
-        self.running[session].add(turn)
+        self.running[session][turn] = call
         if sum(len(turns) for turns in self.running.values()) > 1:
             self.overlaps += 1
 
     def leave(self, session: str, turn: str) -> None:
-        self.running[session].discard(turn)
+        self.running[session].pop(turn, None)
 
 
 def agent_of(world: World) -> Any:
@@ -45,9 +50,9 @@ def agent_of(world: World) -> Any:
         @on.prompt
         async def prompt(self, turn: PromptContext) -> None:
             kind, name = turn.text.split(":")
-            if world.running[turn.session.id]:
+            if world.unanswered(turn.session.id):
                 world.faults.append("two turns of one session run at once")
-            world.enter(turn.session.id, name)
+            world.enter(turn.session.id, name, turn.call)
             try:
                 await behave(kind, name, turn)
             finally:
@@ -64,7 +69,7 @@ def agent_of(world: World) -> Any:
 
         @on.close_session
         async def close(self, session_id: str) -> dict[str, Any]:
-            if world.running[session_id]:
+            if world.unanswered(session_id):
                 world.faults.append("a session is closed under its running turn")
             await control(session_id, "close")
             return {}
@@ -104,13 +109,12 @@ def agent_of(world: World) -> Any:
         await turn.send_message(f"{name} ends")
 
     async def resist(name: str, turn: PromptContext) -> None:
-        for times in range(3):
+        for _ in range(3):
             try:
                 await world.gates[name].wait()
                 return
             except asyncio.CancelledError:
-                if times:  # told again: the runtime has answered without this handler
-                    world.leave(turn.session.id, name)
+                continue
 
     return ModelAgent
 

@@ -189,4 +189,3 @@ def judged(actions: list[Action], ending: str) -> None:
     client = run(actions, ending)
     client.texts = texts_of(client)
     check(client)
-
