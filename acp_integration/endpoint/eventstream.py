@@ -26,9 +26,18 @@ HEADERS: Final = (
 )
 
 
+_LINE_ENDS: Final = (("\u0085".encode(), rb"\u0085"), ("\u2028".encode(), rb"\u2028"), ("\u2029".encode(), rb"\u2029"))
+
+
 def encode(events: Iterable[Event]) -> bytes:
-    """The events as they stand in the stream."""
-    return b"".join(b"id: %d\ndata: %b\n\n" % event for event in events)
+    """The events as they stand in the stream.
+
+    What ends a line of text, but no line of an event stream, is written escaped: many clients take one for the other.
+    """
+    chunk = b"".join(b"id: %d\ndata: %b\n\n" % event for event in events)
+    for character, escaped in _LINE_ENDS:
+        chunk = chunk.replace(character, escaped)
+    return chunk
 
 
 class EventStream:

@@ -1,5 +1,7 @@
 """What is read on an event stream, whatever happens to its reader: driven without a server, nothing is chance."""
 
+import json
+
 import anyio
 import pytest
 
@@ -60,6 +62,16 @@ async def test_event_ids_grow(drive):
     await driver.post(prompt(session, "20"), connection, session)
     ids_read = [identifier for identifier, _ in await read_to_answer(await driver.stream(connection, session))]
     assert ids_read == sorted(set(ids_read))
+
+
+async def test_a_client_that_splits_lines_as_text_is_not_broken(drive):
+    driver = await drive()
+    connection, session = await open_session(driver)
+    await driver.post(prompt(session, "echo \u2028\u2029\u0085 \u00e4"), connection, session)
+    stream = await driver.stream(connection, session)
+    await read_to_answer(stream)
+    lines = [line for line in stream.body.decode().splitlines() if line.startswith("data:")]
+    assert json.loads(lines[0][5:])["params"]["update"]["content"]["text"] == "echo: echo \u2028\u2029\u0085 \u00e4"
 
 
 async def test_a_new_reader_gets_what_was_never_written_to_the_old_one(drive):
