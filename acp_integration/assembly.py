@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from acp_integration.agents import declaration_of
 from acp_integration.binding import ArgumentResolver, BoundAgent, HandlerScope, ReturnValueHandler, Surroundings, bind
@@ -14,10 +15,17 @@ from acp_integration.execution import HandlerExecutor, ThreadExecutor, ThreadLim
 from acp_integration.interception import Chain
 from acp_integration.observers import Observers
 from acp_integration.options import RuntimeOptions
+from acp_integration.peer import Peer
 from acp_integration.plugins import Plugins
 from acp_integration.runtime import AgentRuntime
+from acp_integration.sdkagents import SdkAgentClass, is_sdk_agent
 from acp_integration.store import MemoryStore, SessionStore
 from acp_integration.transports.transport import Transport
+
+if TYPE_CHECKING:
+    from acp_integration.client import ClientBuilder, build_client
+
+__all__ = ["AgentBuilder", "AgentFactory", "ClientBuilder", "build_client"]
 
 AgentFactory = Callable[[Transport, Caller], AgentRuntime]
 
@@ -119,8 +127,18 @@ class AgentBuilder:
             scope=self._scope,
         )
         chain = Chain(with_plugins(self.interceptors, "acp_interceptors"))
-        bound = complete(bind(agent, instance, surroundings), chain, self._store)
-        return observed(bound, Observers(with_plugins(self.observers, "acp_observers")))
+        observers = Observers(with_plugins(self.observers, "acp_observers"))
+        if is_sdk_agent(agent):
+            return self._bind_sdk_agent(SdkAgentClass(agent, instance), chain, observers)
+        return observed(complete(bind(agent, instance, surroundings), chain, self._store), observers)
+
+    def _bind_sdk_agent(self, agent: SdkAgentClass, chain: Chain, observers: Observers) -> BoundAgent:
+        def bind_for(peer: Peer | None) -> BoundAgent:
+            return observed(complete(agent.bind(peer), chain, self._store, gated=False), observers)
+
+        bound = bind_for(None)
+        bound.connected = bind_for
+        return bound
 
     def _threads(self) -> HandlerExecutor:
         return ThreadExecutor(ThreadLimit(self.options.sync_threads))
@@ -138,7 +156,9 @@ def _named_store(settings: Any) -> SessionStore | None:
 def _instance_of(agent: Any) -> tuple[Any, Any]:
     """The declared class or function, and what is served of it."""
     if isinstance(agent, AgentCandidate):
-        return agent.agent_class, agent.instance
+        return _instance_of(agent.agent_class) if _is_made_here(agent) else (agent.agent_class, agent.instance)
+    if is_sdk_agent(agent):
+        return agent, None
     if inspect.isfunction(agent):
         return agent, agent
     if not inspect.isclass(agent):
@@ -151,7 +171,20 @@ def _instance_of(agent: Any) -> tuple[Any, Any]:
         raise HandlerError(problem, owner=name) from error
 
 
+def _is_made_here(candidate: AgentCandidate) -> bool:
+    """Whether a candidate has nothing to say about its instance, so that each connection can have its own."""
+    return is_sdk_agent(candidate.agent_class) and candidate.supplier is candidate.agent_class
+
+
 def _declared_class(instance: Any) -> type:
     """The declared class of an instance, also when the instance is a proxy's."""
     kinds = type(instance).__mro__
     return next((kind for kind in kinds if declaration_of(kind) is not None), kinds[0])
+
+
+def __getattr__(name: str) -> Any:
+    if name in {"ClientBuilder", "build_client"}:
+        # An agent's process needs nothing of the client, and starts without it.
+        return getattr(import_module("acp_integration.client"), name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

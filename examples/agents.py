@@ -64,14 +64,14 @@ class ProbeAgent:
 
     async def _perm(self, turn: PromptContext) -> None:
         async with turn.tool_call("Do what needs permission", kind="edit") as call:
-            chosen = await turn.request_permission(
+            permission = await turn.request_permission(
                 call,
                 [
                     {"optionId": "y", "name": "Yes", "kind": "allow_once"},
                     {"optionId": "n", "name": "No", "kind": "reject_once"},
                 ],
             )
-        await turn.send_message("permission:cancelled" if chosen is None else f"permission:selected:{chosen}")
+        await turn.send_message(f"permission:{permission}")
 
     async def _finally(self, turn: PromptContext) -> None:
         await turn.send_message("waiting")
