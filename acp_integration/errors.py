@@ -146,7 +146,8 @@ class CapabilityMissing(TurnError):
     """
 
     def __init__(self, capability: str, side: str = "client") -> None:
-        super().__init__(f"The {side} does not support {capability}: check supports_... before the call")
+        check = "turn.client.supports_..." if side == "client" else f'client.supports("{capability}")'
+        super().__init__(f"The {side} does not support {capability}: check {check} before the call")
         self.capability = capability
 
 

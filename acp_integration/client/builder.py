@@ -46,6 +46,14 @@ _NEEDS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 }
 
 
+_SETTERS: Final = {
+    methods.SESSION_UPDATE: "on_update",
+    methods.SESSION_REQUEST_PERMISSION: "on_permission",
+    methods.ELICITATION_COMPLETE: "on_elicitation_complete",
+    **{method: setter for _, needed in _NEEDS.values() for method, setter in needed.items()},
+}
+
+
 class ClientSettings(Protocol):
     """What a client needs of its settings; `AcpClientSettings` is one."""
 
@@ -192,7 +200,8 @@ class ClientBuilder:
 
     def _check_extension(self, method: str) -> None:
         if method in methods.CLIENT_METHODS and not method.startswith("mcp/"):
-            raise ConfigurationError(f"{method} is a method of the protocol: use its own on_... method")
+            setter = _SETTERS.get(method, "the one for it")
+            raise ConfigurationError(f"{method} is a method of the protocol: use {setter}")
 
     def _check_pairing(self) -> None:
         missing = {name: _missing(name, self._handlers.requests) for name in CAPABILITIES if name in self._announced}
@@ -213,11 +222,11 @@ class ClientBuilder:
     def _drop_unannounced(self) -> None:
         served = {method for name in self._announced for method in _NEEDS.get(name, ("", {}))[1]}
         for capability, needed in dict(_NEEDS.values()).items():
-            for method in needed:
-                if method not in served and self._handlers.requests.pop(method, None) is not None:
-                    logger.warning(
-                        "The handler of %s is never called: the client does not announce %s", method, capability
-                    )
+            idle = [method for method in needed if method not in served and method in self._handlers.requests]
+            for method in idle:
+                del self._handlers.requests[method]
+            if idle:
+                logger.warning("The client does not announce %s: its handlers are never called", capability)
 
 
 def build_client(

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AcpAgentHost", "AcpClientHost", "AcpEndpointHost", "AcpHost", "AcpListenerHost"]
 
-# The endpoint is below its hosts and above the taps of this package, so its hosts are loaded when they are asked for, and
-# the client's is, because an application that serves an agent needs no client.
+# The endpoint is below its hosts and above the taps of this package, so its hosts are loaded when they are asked for;
+# the client's is too, because an application that serves an agent needs no client.
 _HOMES = {"AcpClientHost": "client", "AcpEndpointHost": "endpoint", "AcpListenerHost": "listener"}
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,7 @@ class Child:
         self.returncode: int | None = None
         self.gone, self._exit_writer = os.pipe()
         self._on_exit: Callable[[], None] | None = None
+        self._at_exit = weakref.finalize(self, _kill_group, self.pid, os.getpid())
 
     def watch(self, on_exit: Callable[[], None]) -> threading.Thread:
         """Start the thread that waits for the exit; `gone` becomes readable then, and the callback is called in it."""
@@ -62,12 +64,14 @@ class Child:
         if group_members(self.pid):
             self.signal_group(TERMINATE)
             with anyio.move_on_after(grace):
-                while group_members(self.pid):  # nobody tells a process about the end of its grandchildren
+                # Nobody tells a process about the end of its grandchildren.
+                while group_members(self.pid):  # noqa: ASYNC110
                     await anyio.sleep(0.02)
         self.signal_group(KILL)
 
     def reap(self) -> None:
         """Forget the child; it must have exited."""
+        self._at_exit.detach()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1)
         os.close(self.gone)
@@ -146,6 +150,13 @@ def _wait_without_reaping(process: subprocess.Popen[bytes]) -> int | None:
     if result is None:
         return None
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
+
+
+def _kill_group(group: int, starter: int) -> None:
+    """At the end of an interpreter that did not close its agents; one that was forked from it leaves them alone."""
+    if os.getpid() == starter and not WINDOWS:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, KILL)
 
 
 def group_members(group: int) -> list[int]:

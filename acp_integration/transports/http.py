@@ -163,24 +163,31 @@ class HttpTransport:
         try:
             response = await self._post(frame, session)
         except httpx2.HTTPError as error:
-            self._fail(ConnectionClosed(f"{self.uri} cannot be reached: {error or type(error).__name__}"))
+            said = str(error) or type(error).__name__
+            if self._named and not isinstance(error, httpx2.ConnectError):
+                await self._fail_alone(message, f"The message may be lost: {said}", {"reason": "connection-lost"})
+            else:
+                self._fail(ConnectionClosed(f"{self.uri} cannot be reached: {said}"))
             return
         if response.is_success:
             await self._accepted(response)
         elif not self._named or response.status_code in GONE - {400}:
             self._fail(ConnectionClosed(f"{self.uri} answered HTTP status {response.status_code}: {_said(response)}"))
         else:
-            await self._refused(message, response)
+            text = f"The server answered HTTP status {response.status_code}"
+            await self._fail_alone(message, text, {"status": response.status_code, "body": _said(response)})
 
     async def _post(self, frame: bytes, session: str | None) -> httpx2.Response:
         """Send one message, again while the server cannot even be connected to."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **self._named}
         if session is not None and session in self._streams:
             headers[SESSION_ID] = session
+        # Only initialize is answered by the response itself; everything else is accepted at once.
+        timeout = httpx2.Timeout(ClientOptions().request_timeout if self._named else None)
         deadline = anyio.current_time() + (self._patience if self._named else 0.0)
         while True:
             try:
-                return await self._posts.post(self.uri, content=frame, headers=headers)
+                return await self._posts.post(self.uri, content=frame, headers=headers, timeout=timeout)
             except httpx2.ConnectError:
                 if anyio.current_time() >= deadline:
                     raise
@@ -194,13 +201,11 @@ class HttpTransport:
         elif response.content:
             await self._deliver(response.content)
 
-    async def _refused(self, message: jsonrpc.Message, response: httpx2.Response) -> None:
-        """A refused request fails alone."""
-        logger.error("%s answered HTTP status %d to a message", self.uri, response.status_code)
+    async def _fail_alone(self, message: jsonrpc.Message, text: str, data: Mapping[str, Any]) -> None:
+        """A message that did not get through ends nothing but the request it is."""
+        logger.error("%s: %s", self.uri, text)
         if isinstance(message, jsonrpc.Request):
-            data = {"status": response.status_code, "body": _said(response)}
-            text = f"The server answered HTTP status {response.status_code}"
-            await self._deliver(jsonrpc.error_frame(message.id, jsonrpc.INTERNAL_ERROR, text, data))
+            await self._deliver(jsonrpc.error_frame(message.id, jsonrpc.INTERNAL_ERROR, text, dict(data)))
 
     async def _await_stream(self, session: str | None) -> None:
         """Open the event stream that the answers come on, before the message is sent."""

@@ -112,7 +112,7 @@ def test_a_second_handler_for_a_request_is_refused(transport):
 
 
 def test_an_extension_handler_is_not_for_methods_of_the_protocol(transport):
-    with pytest.raises(ConfigurationError, match="use its own on_"):
+    with pytest.raises(ConfigurationError, match="use on_read_text_file"):
         ClientBuilder(transport).on_ext_request("fs/read_text_file", handler)
 
 

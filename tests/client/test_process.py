@@ -229,6 +229,19 @@ async def test_a_cancelled_open_leaves_no_process(bound):
         await client.aclose()
 
 
+async def test_an_interpreter_that_ends_without_closing_kills_its_agent(run_python, bound):
+    program = (
+        "import asyncio\n"
+        "from acp_integration.transports.process import ProcessTransport\n"
+        "transport = ProcessTransport('sleep', ['300'])\n"
+        "asyncio.new_event_loop().run_until_complete(transport.open())\n"
+        "print(transport.pid)\n"
+    )
+    done = await anyio.to_thread.run_sync(lambda: run_python("-W", "ignore", "-c", program))
+    with bound():
+        await ended(int(done.stdout))
+
+
 async def test_closing_twice_and_from_two_tasks_ends_once(bound, caplog):
     caplog.set_level(logging.INFO)
     client = build_client(rogue())
