@@ -9,8 +9,9 @@ from acp_integration.agents import declaration_of
 from acp_integration.binding import ArgumentResolver, BoundAgent, HandlerScope, ReturnValueHandler, Surroundings, bind
 from acp_integration.caller import LOCAL, Caller
 from acp_integration.completion import advertised, complete, observed
+from acp_integration.configuration import project_directory
 from acp_integration.discovery import AgentCandidate
-from acp_integration.errors import ConfigurationError, HandlerError
+from acp_integration.errors import HandlerError
 from acp_integration.execution import HandlerExecutor, ThreadExecutor, ThreadLimit
 from acp_integration.interception import Chain
 from acp_integration.observers import Observers
@@ -19,7 +20,7 @@ from acp_integration.peer import Peer
 from acp_integration.plugins import Plugins
 from acp_integration.runtime import AgentRuntime
 from acp_integration.sdkagents import SdkAgentClass, is_sdk_agent
-from acp_integration.store import MemoryStore, SessionStore
+from acp_integration.store import SessionStore, open_store
 from acp_integration.transports.transport import Transport
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class AgentBuilder:
         self.observers = [*observers]
         self.plugins = [*plugins]
         self._plugin_names = () if settings is None else settings.host_options().plugins
-        self._store = store if store is not None or settings is None else _named_store(settings)
+        self._store = store if store is not None or settings is None else _named_store(settings, agent)
         self._scope = scope
 
     def build(self, transport: Transport, caller: Caller = LOCAL) -> AgentRuntime:
@@ -134,7 +135,7 @@ class AgentBuilder:
 
     def _bind_sdk_agent(self, agent: SdkAgentClass, chain: Chain, observers: Observers) -> BoundAgent:
         def bind_for(peer: Peer | None) -> BoundAgent:
-            return observed(complete(agent.bind(peer), chain, self._store, gated=False), observers)
+            return observed(complete(agent.bind(peer), chain, self._store, for_sdk=True), observers)
 
         bound = bind_for(None)
         bound.connected = bind_for
@@ -144,13 +145,11 @@ class AgentBuilder:
         return ThreadExecutor(ThreadLimit(self.options.sync_threads))
 
 
-def _named_store(settings: Any) -> SessionStore | None:
-    name = settings.host_options().session_store
-    if name == "none":
-        return None
-    if name == "memory:":
-        return MemoryStore()
-    raise ConfigurationError(f"acp.agent.session-store={name} is not available here: use none or memory:")
+def _named_store(settings: Any, agent: Any) -> SessionStore | None:
+    """The store that the settings name; a relative path begins beside the agent's project."""
+    declared = agent.agent_class if isinstance(agent, AgentCandidate) else agent
+    plain = declared if inspect.isclass(declared) or inspect.isfunction(declared) else type(declared)
+    return open_store(settings.host_options().session_store, project_directory(plain.__module__))
 
 
 def _instance_of(agent: Any) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """What an agent advertises: exactly what it has handlers for, with the author's own answer laid over it."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from importlib import metadata
 from typing import Any, Final
 
@@ -48,6 +48,8 @@ class Initialize(BoundHandler):
         if self._own is not None:
             self.kind, self.name = self._own.kind, self._own.name
         self._uses_sdk = agent.uses_sdk
+        self._withdraws = declared.for_sdk
+        self._methods = frozenset(agent.handlers)
 
     async def __call__(self, call: Call) -> bytes:
         """Remember what the client can do, and say what the agent can."""
@@ -61,6 +63,8 @@ class Initialize(BoundHandler):
         else:
             answer = encode(_laid_over(msgspec.json.decode(await self._own(call)), self._for(call)))
         advertised = msgspec.json.decode(answer)
+        if self._withdraws:
+            answer = encode(advertised := _without(advertised, self._methods))
         decode_result(methods.INITIALIZE, answer)
         call.peer.advertised = advertised.get("agentCapabilities", {})
         call.peer.auth_methods = advertised.get("authMethods", ())
@@ -134,6 +138,16 @@ def _united(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         elif value or (value is not None and name not in united):
             united[name] = value
     return united
+
+
+def _without(answer: dict[str, Any], served: Container[str]) -> dict[str, Any]:
+    """An answer without the methods that an agent announces and does not have."""
+    capabilities = answer["agentCapabilities"]
+    sessions = capabilities.get("sessionCapabilities", {})
+    missing = {name for method, name in SESSION_CAPABILITIES.items() if method not in served}
+    kept = {name: value for name, value in sessions.items() if name not in missing}
+    loads = capabilities.get("loadSession", False) and methods.SESSION_LOAD in served
+    return {**answer, "agentCapabilities": {**capabilities, "loadSession": loads, "sessionCapabilities": kept}}
 
 
 def _package_version(module: str) -> str:

@@ -1,5 +1,6 @@
 """From an agent's own handlers to all it answers: defaults, stored sessions, interceptors, effects, observers."""
 
+from dataclasses import replace
 from typing import Any
 
 from acp_integration.binding import BoundAgent
@@ -16,13 +17,19 @@ from acp_integration.stored import add_stored_handlers
 from acp_integration.wire import methods
 
 
-def complete(agent: BoundAgent, chain: Chain, store: SessionStore | None) -> BoundAgent:
+def complete(agent: BoundAgent, chain: Chain, store: SessionStore | None, *, for_sdk: bool = False) -> BoundAgent:
     """Add what an agent answers without a handler, put the interceptors around it, and the effects around those.
+
+    Args:
+        agent: the agent with its own handlers.
+        chain: the interceptors.
+        store: what keeps sessions, if something does.
+        for_sdk: whether it is a class written for the official SDK.
 
     Raises:
         HandlerError: if what the agent declares does not fit to its handlers.
     """
-    declared = read_declaration(agent.declaration)
+    declared = replace(read_declaration(agent.declaration), for_sdk=for_sdk)
     _check(agent, declared)
     handlers = agent.handlers
     if store is not None:

@@ -19,11 +19,17 @@ Wire = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The parts of a declaration that clients see, each in its wire form."""
+    """The parts of a declaration that clients see, each in its wire form.
+
+    Attributes:
+        for_sdk: whether the agent is a class written for the official SDK: it asks for authentication itself where it
+            needs it, and may announce what it does not define.
+    """
 
     auth_methods: tuple[Wire, ...]
     modes: tuple[Wire, ...]
     config: tuple[Wire, ...]
+    for_sdk: bool = False
 
     @property
     def agent_auth_methods(self) -> tuple[Wire, ...]:

@@ -12,6 +12,7 @@ from uuid import uuid4
 import msgspec
 
 from acp_integration.binding import BoundHandler
+from acp_integration.cancellation import Cause
 from acp_integration.context.capabilities import supports
 from acp_integration.context.content import text_of
 from acp_integration.context.updates import USER_MESSAGE, chunk, frame, frame_head
@@ -55,7 +56,8 @@ class OpensSession(Effect):
         """
         announced = call.peer.auth_methods
         ways = self.declared.auth_methods if announced is None else announced
-        if not call.peer.authenticated and any(way.get("type") != "terminal" for way in ways):
+        locked = not self.declared.for_sdk and not call.peer.authenticated
+        if locked and any(way.get("type") != "terminal" for way in ways):
             raise RequestError(AUTH_REQUIRED, "Authentication required")
         params = call.params
         _check_absolute("cwd", params.cwd)
@@ -149,6 +151,9 @@ class EndsSession(Effect):
     async def __call__(self, call: Call) -> bytes:
         """Remove the session when its handler succeeded."""
         result = await self.inner(call)
+        record = call.peer.sessions.find(call.session_id)
+        if record is not None:
+            await _save(record)
         call.peer.sessions.remove(call.session_id or "")
         return result
 
@@ -162,6 +167,7 @@ class SwitchesMode(Effect):
         record.check_mode(call.params.mode_id)
         result = await self.inner(call)
         record.mode = call.params.mode_id
+        await _save(record, {"mode": record.mode})
         return result
 
 
@@ -179,6 +185,7 @@ class SetsOption(Effect):
             record.config = tuple(listed)
         elif record.config:
             record.set_option(params.config_id, params.value)
+        await _save(record, {"options": record.options})
         booleans = supports(call.capabilities, "session.configOptions.boolean")
         return encode({**result, "configOptions": record.shown_options(booleans=booleans)})
 
@@ -192,15 +199,15 @@ class KeepsTurn(Effect):
         journal = record.journal
         if journal is None:
             return await self.inner(call)
-        if not await journal.is_holder():
-            raise RequestError(INVALID_REQUEST, "The session is open elsewhere", {"sessionId": record.id})
-        for block in call.params.prompt:
-            journal.put(chunk(USER_MESSAGE, block), _nothing)
+        grace = call.peer.options.cancel_grace_period
+        prompt = [chunk(USER_MESSAGE, block) for block in call.params.prompt]
         record.title = record.title or text_of(call.params.prompt).strip().partition("\n")[0][:80] or None
         try:
+            if not await journal.begin(prompt, lambda: call.cancel(Cause.SESSION_CLOSE, grace)):
+                raise RequestError(INVALID_REQUEST, "The session is open elsewhere", {"sessionId": record.id})
             return await self.inner(call)
         finally:
-            await journal.settle(record.kept())
+            await journal.end(record.kept())
 
 
 class Authenticates(Effect):
@@ -274,5 +281,6 @@ def _release(call: Call, record: SessionRecord) -> None:
         leave() if record.journal is None else record.journal.put(update, leave)
 
 
-def _nothing() -> None:
-    """A prompt goes nowhere: its client has it."""
+async def _save(record: SessionRecord, changes: Mapping[str, Any] | None = None) -> None:
+    if record.journal is not None:
+        await record.journal.settle(changes)

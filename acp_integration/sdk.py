@@ -144,6 +144,12 @@ def update_model(update: Mapping[str, Any]) -> Any:
         raise ValueError(f"The installed SDK has no model for this update: {error}") from None
 
 
+def request_error(code: int, message: str, data: Any) -> Exception:
+    """The SDK's own RequestError, for code that is written for the SDK."""
+    error: Exception = importlib.import_module("acp").RequestError(code, message, data)
+    return error
+
+
 def to_json(model: Any) -> bytes:
     """A pydantic model as JSON, under its aliases; one of the SDK without nulls, except where a null has a meaning."""
     if not _from_sdk(type(model)):
