@@ -15,13 +15,22 @@ from django.utils.module_loading import import_string
 
 from acp_django import conf
 from acp_django.asgi import AcpAsgi
-from acp_django.serving import agent_factory
+from acp_django.serving import serving
 from acp_django.views import is_acp_view
 from acp_integration.errors import ConfigurationError, DiscoveryError, HandlerError, SeveralAgents
 
 AGENT_COMMANDS: Final = frozenset({"check", "runserver", "acp", "acp_stdio"})
 _SDK: Final = "agent-client-protocol"
 _DEPTH: Final = 5  # routers in routers in front of the wrapper
+_WITHOUT_ASGI: Final = "acp_django.urls is included, but there is no ASGI_APPLICATION: under WSGI the agent answers 501"
+_WITHOUT_WRAPPER: Final = (
+    "ASGI_APPLICATION does not use acp_django.asgi.acp_asgi: no WebSocket, and a thread for each open stream"
+)
+_WITHOUT_GUARD: Final = (
+    "acp.agent.transport.http.require-auth is off and ACP['permission'] is not set: anybody may use the agent, "
+    "unless something else guards its URL"
+)
+_ANY_HOST: Final = "ALLOWED_HOSTS allows any host: a page that makes its name resolve to this machine reaches the agent"
 
 
 def check_project(app_configs: Any, **_: Any) -> list[CheckMessage]:
@@ -31,18 +40,27 @@ def check_project(app_configs: Any, **_: Any) -> list[CheckMessage]:
     bad_settings = [*_bad_keys(), *_bad_paths()]
     if bad_settings:
         return bad_settings
-    found = [*_sdk(), *_transport()]
+    found = [*_sdk()]
+    if _endpoint_is_routed():
+        found += [*_application(), *_admission(), *_workers()]
     if conf.host_options().enabled and _agent_matters():
         found += _agent()
     return found
+
+
+def _error(number: int, text: object) -> CheckMessage:
+    return Error(str(text), id=f"acp_django.E{number:03}")
+
+
+def _warning(number: int, text: str) -> CheckMessage:
+    return Warning(text, id=f"acp_django.W{number:03}")
 
 
 def _bad_keys() -> Iterator[CheckMessage]:
     try:
         conf.agent_settings()
     except ConfigurationError as error:
-        for problem in error.problems:
-            yield Error(problem, hint="docs/settings.md lists every key", id="acp_django.E001")
+        yield from (_error(1, problem) for problem in error.problems)
 
 
 def _bad_paths() -> Iterator[CheckMessage]:
@@ -50,90 +68,61 @@ def _bad_paths() -> Iterator[CheckMessage]:
         try:
             conf.objects(key)
         except ImportError as error:
-            yield Error(f"settings.ACP[{key!r}] cannot be imported: {error}", id="acp_django.E002")
+            yield _error(2, f"settings.ACP[{key!r}] cannot be imported: {error}")
 
 
 def _sdk() -> Iterator[CheckMessage]:
     installed = version(_SDK)
     numbers = tuple(int(part) if part.isdecimal() else 0 for part in installed.split(".")[:3])
     if not (0, 12, 1) <= numbers < (2,):
-        yield Error(
-            f"{_SDK} {installed} is installed, which is not supported", hint=f"{_SDK}>=0.12.1,<2", id="acp_django.E003"
-        )
+        yield _error(3, f"{_SDK} {installed} is installed, and {_SDK}>=0.12.1,<2 is needed")
 
 
 def _agent() -> Iterator[CheckMessage]:
     try:
-        agent_factory()
+        serving()
     except SeveralAgents as error:
-        yield Error(str(error), id="acp_django.E004")
+        yield _error(4, error)
     except HandlerError as error:
-        yield Error(str(error), obj=error.owner or None, id="acp_django.E006")
+        yield _error(6, error)
     except DiscoveryError as error:
-        yield Error(str(error), id="acp_django.E005")
+        yield _error(5, error)
 
 
-def _transport() -> Iterator[CheckMessage]:
-    if not _endpoint_is_routed():
-        return
-    if not getattr(settings, "ASGI_APPLICATION", None):
-        yield Warning(
-            "acp_django.urls is included, but there is no ASGI_APPLICATION: under WSGI the agent answers 501",
-            hint="name the application of asgi.py in ASGI_APPLICATION and serve it with an ASGI server",
-            id="acp_django.W001",
-        )
-    elif not _wrapped():
-        yield Warning(
-            "ASGI_APPLICATION does not use acp_django.asgi.acp_asgi: no WebSocket, a thread for each open stream",
-            hint="asgi.py: application = acp_asgi(get_asgi_application())",
-            id="acp_django.W002",
-        )
-    yield from _admission()
-    yield from _workers()
+def _application() -> Iterator[CheckMessage]:
+    named = getattr(settings, "ASGI_APPLICATION", None)
+    if not named:
+        yield _warning(1, _WITHOUT_ASGI)
+    elif not _holds_wrapper(import_string(named), _DEPTH):
+        yield _warning(2, _WITHOUT_WRAPPER)
 
 
 def _admission() -> Iterator[CheckMessage]:
     options = conf.endpoint_options()
     if not options.require_auth and conf.own(conf.PERMISSION) is None:
-        yield Warning(
-            "acp.agent.transport.http.require-auth is off and ACP['permission'] is not set: anybody may use the agent",
-            hint="silence this if something else guards its URL",
-            id="acp_django.W003",
-        )
+        yield _warning(3, _WITHOUT_GUARD)
     if "*" in settings.ALLOWED_HOSTS:
-        yield Warning(
-            "ALLOWED_HOSTS allows any host: a page that makes its own name resolve to this machine reaches the agent",
-            id="acp_django.W004",
-        )
+        yield _warning(4, _ANY_HOST)
     strangers = [host for host in options.allowed_hosts or () if not validate_host(host, settings.ALLOWED_HOSTS)]
     if strangers and settings.ALLOWED_HOSTS:
-        yield Warning(
-            f"acp.agent.transport.http.allowed-hosts names {', '.join(strangers)}, which ALLOWED_HOSTS refuses before",
-            id="acp_django.W005",
-        )
-    refused = sorted(set(options.allowed_origins) - set(settings.CSRF_TRUSTED_ORIGINS))
+        names = ", ".join(strangers)
+        yield _warning(5, f"acp.agent.transport.http.allowed-hosts names {names}, which ALLOWED_HOSTS refuses before")
+    refused = ", ".join(sorted(set(options.allowed_origins) - set(settings.CSRF_TRUSTED_ORIGINS)))
     if refused and any(getattr(way, "cookie", False) for way in conf.authentication()):
-        yield Warning(
-            f"Browsers at {', '.join(refused)} may call the agent, but not for a user who is logged in by cookie",
-            hint="add the origins to CSRF_TRUSTED_ORIGINS",
-            id="acp_django.W006",
-        )
+        text = "may call the agent, but for no user who is logged in by cookie: CSRF_TRUSTED_ORIGINS lacks them"
+        yield _warning(6, f"Browsers at {refused} {text}")
 
 
 def _workers() -> Iterator[CheckMessage]:
     workers = os.environ.get("WEB_CONCURRENCY", "")
     if workers.isdecimal() and int(workers) > 1 and conf.host_options().session_store.startswith("memory"):
-        yield Warning(
-            f"WEB_CONCURRENCY is {workers}, and acp.agent.session-store keeps sessions in the memory of one worker",
-            hint="keep them in a store that all workers share",
-            id="acp_django.W007",
-        )
+        text = "and acp.agent.session-store keeps sessions in the memory of one of them"
+        yield _warning(7, f"WEB_CONCURRENCY asks for {workers} workers, {text}")
 
 
 def _endpoint_is_routed() -> bool:
-    if not getattr(settings, "ROOT_URLCONF", None):
-        return False
-    return any(is_acp_view(pattern.callback) for pattern in _patterns(get_resolver()))
+    routed = bool(getattr(settings, "ROOT_URLCONF", None))
+    return routed and any(is_acp_view(pattern.callback) for pattern in _patterns(get_resolver()))
 
 
 def _patterns(resolver: URLResolver) -> Iterator[URLPattern]:
@@ -144,24 +133,16 @@ def _patterns(resolver: URLResolver) -> Iterator[URLPattern]:
             yield entry
 
 
-def _wrapped() -> bool:
-    """Whether the wrapper is anywhere in the ASGI application; its server reports one that cannot be imported."""
-    try:
-        return _holds_wrapper(import_string(settings.ASGI_APPLICATION), _DEPTH)
-    except ImportError:
-        return True
-
-
 def _holds_wrapper(value: Any, depth: int) -> bool:
+    """Whether the wrapper is anywhere in an application."""
     if isinstance(value, AcpAsgi) or depth == 0:
         return isinstance(value, AcpAsgi)
-    if isinstance(value, dict):
-        inner = list(value.values())
-    elif isinstance(value, list | tuple):
-        inner = list(value)
-    else:
-        inner = list(getattr(value, "__dict__", {}).values())
+    inner = value if isinstance(value, list | tuple) else (value if isinstance(value, dict) else _state(value)).values()
     return any(_holds_wrapper(part, depth - 1) for part in inner)
+
+
+def _state(value: Any) -> dict[str, Any]:
+    return getattr(value, "__dict__", {})
 
 
 def _agent_matters() -> bool:

@@ -11,8 +11,7 @@ from django.utils.module_loading import import_string
 
 import acp_integration
 from acp_django.auth import SessionAuthentication
-from acp_integration import configuration
-from acp_integration.errors import ConfigurationError
+from acp_integration.cli.core import load_settings
 from acp_integration.options import EndpointOptions, HostOptions, RuntimeOptions
 
 if TYPE_CHECKING:
@@ -43,17 +42,19 @@ def project_files() -> tuple[Any, ...]:
 
 
 @cache
-def agent_settings() -> "AcpAgentSettings | None":
-    """What is set for the agent, or None if nothing is: then the settings library need not be imported.
+def loaded() -> tuple["AcpAgentSettings | None", Mapping[str, str]]:
+    """What is set for the agent and where each setting came from; None if nothing is set.
 
     Raises:
         ConfigurationError: with one line for each bad key.
     """
-    sources: dict[str, Any] = {"prefix": "acp.agent", "files": project_files()}
     mapping = core_mapping()
-    if not configuration.anything_set(mapping["acp"] and mapping, **sources):
-        return None
-    return acp_integration.AcpAgentSettings.load(mapping, **sources)
+    return load_settings(mapping["acp"] and mapping, project_files())
+
+
+def agent_settings() -> "AcpAgentSettings | None":
+    """What is set for the agent, or None if nothing is: then the settings library need not be imported."""
+    return loaded()[0]
 
 
 def runtime_options() -> RuntimeOptions:
@@ -72,22 +73,6 @@ def host_options() -> HostOptions:
     """Whether and how the agent is served."""
     found = agent_settings()
     return HostOptions() if found is None else found.host_options()
-
-
-def refuse_unless_served(way: str) -> None:
-    """Check a start against an explicit choice of what is served.
-
-    Args:
-        way: what this start serves, ``stdio`` or ``http``.
-
-    Raises:
-        ConfigurationError: if the settings say otherwise, naming the key.
-    """
-    found = agent_settings()
-    if found is not None and found.serves not in {None, way}:
-        raise ConfigurationError(
-            f"acp.agent.transport.type={found.transport.type} contradicts this start, which serves {way}"
-        )
 
 
 def client_settings(name: str | None) -> "AcpClientSettings | None":
@@ -123,7 +108,7 @@ def resolved(value: Any) -> Any:
 @receiver(setting_changed)
 def _forget(*, setting: str, **_: Any) -> None:
     if setting in {"ACP", "BASE_DIR"}:
-        agent_settings.cache_clear()
+        loaded.cache_clear()
         authentication.cache_clear()
 
 

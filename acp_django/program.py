@@ -15,13 +15,14 @@ from acp_django import conf
 from acp_django.checks import check_project
 from acp_django.executor import close_connections
 from acp_django.project import SETTINGS
-from acp_django.serving import agent_factory
+from acp_django.serving import serving
 from acp_integration.caller import LOCAL, Caller
 from acp_integration.cli.main import main
 from acp_integration.cli.program import Served
 from acp_integration.configuration import project_directory
 from acp_integration.errors import ConfigurationError
 from acp_integration.transports.guard import StandardStreams
+from acp_integration.transports.selection import require_served
 
 EXIT_USAGE: Final = 2
 _DJANGOS_OWN: Final = ("--settings", "--pythonpath", "--verbosity", "-v")
@@ -51,9 +52,15 @@ class DjangoProgram:
     @asynccontextmanager
     async def open(self, options: Namespace) -> AsyncIterator[Served]:
         """Build the agent; the project itself was set up before the loop ran."""
-        conf.refuse_unless_served("stdio")
+        settings, origins = conf.loaded()
+        if not conf.host_options().enabled:
+            raise ConfigurationError("acp.agent.enabled=false: the agent is not to be served")
+        if options.command == "stdio":
+            require_served(settings, "stdio")
         caller = LOCAL if options.user is None else await _acting(options.user)
-        yield Served(agent_factory(), conf.runtime_options(), caller)
+        agent = serving()
+        yield Served(agent.factory, agent.builder.options, caller, agent.builder, settings, origins)
+        await agent.signals.settled()
 
 
 def run(name: str, arguments: Sequence[str], streams: StandardStreams | None = None) -> int:

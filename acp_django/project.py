@@ -1,7 +1,7 @@
 """Which project a command is for, found without importing any of it."""
 
-import ast
 import os
+import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ import django
 from acp_integration.errors import ConfigurationError
 
 SETTINGS: Final = "DJANGO_SETTINGS_MODULE"
+_NAMED: Final = re.compile(rf"""^[^#\n]*["']{SETTINGS}["']\]?\s*[,=]\s*["']([\w.]+)["']""", re.MULTILINE)
 
 
 def set_up(arguments: Sequence[str]) -> None:
@@ -59,19 +60,7 @@ def _working_directory() -> Path | None:
 def default_settings(manage: Path) -> str | None:
     """The settings module that a manage.py gives to the environment, read from its text."""
     try:
-        tree = ast.parse(manage.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        found = _NAMED.search(manage.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
-    return next((found for node in ast.walk(tree) if (found := _named_settings(node))), None)
-
-
-def _named_settings(node: ast.AST) -> str | None:
-    """The second text of ``os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")``, or of an assignment."""
-    match node:
-        case ast.Call(args=[ast.Constant(value=key), ast.Constant(value=str(value))]):
-            pass
-        case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=key))], value=ast.Constant(value=str(value))):
-            pass
-        case _:
-            return None
-    return value if key == SETTINGS else None
+    return None if found is None else found[1]

@@ -44,7 +44,7 @@ def test_a_process_that_serves_no_agent_loads_next_to_nothing(modules_after: Any
 def test_serving_loads_neither_the_sdk_nor_the_settings_library_without_need(modules_after: Any, project: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(project)!r}); import django; django.setup()\n"
-        "from acp_django.serving import agent_factory; agent_factory()"
+        "from acp_django.serving import serving; serving()"
     )
     loaded = modules_after(code, env={"DJANGO_SETTINGS_MODULE": "probe_project.settings"})
     assert "tickets.acp_agents" in loaded
