@@ -31,6 +31,7 @@ class AgentCalls:
     def __init__(self, connection: AgentConnection, options: ClientOptions, announcement: Mapping[str, Any]) -> None:
         self.home = Home()
         self.connection = connection
+        connection.explain = self._explained
         self.answer: InitializeResponse | None = None
         self.features: AgentFeatures | None = None
         self._options = options
@@ -134,10 +135,7 @@ class AgentCalls:
         return read_result(method, await self._request(method, params, session))
 
     async def _request(self, method: str, params: Any, session: str | None) -> msgspec.Raw:
-        try:
-            return await self.connection.request(method, params, session, timeout=self._options.request_timeout)
-        except PeerError as error:
-            raise self._explained(error) from None
+        return await self.connection.request(method, params, session, timeout=self._options.request_timeout)
 
     async def _notify(self, method: str, params: Any, session: str | None) -> None:
         self.connection.notify(method, params, session)

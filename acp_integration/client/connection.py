@@ -17,7 +17,7 @@ from acp_integration.client.prompts import PromptHandle
 from acp_integration.client.serving import AgentRequests
 from acp_integration.client.turns import RunningPrompts
 from acp_integration.connection import Connection, Pending
-from acp_integration.errors import AcpError, AgentExited, AgentTimeout, ConnectionClosed
+from acp_integration.errors import AcpError, AgentExited, AgentTimeout, ConnectionClosed, PeerError
 from acp_integration.jsonrpc import Invalid, Notification, Request, Response
 from acp_integration.options import ClientOptions
 from acp_integration.owned import OwnedTask
@@ -33,7 +33,12 @@ CLOSED_BY_US: Final = "The client was closed"
 class AgentConnection:
     """Speaks JSON-RPC with one agent; one background task owns the transport and everything that runs on it.
 
-    Every method but `open` and `aclose` is called on the loop that opened the connection.
+    Every method is called on the loop that opened the connection.
+
+    Attributes:
+        prompts: the prompts under way.
+        lost: why the connection has ended; None while it has not.
+        explain: makes the error a caller sees of the one the agent answered with.
     """
 
     def __init__(self, transport: Transport, handlers: ClientHandlers, options: ClientOptions) -> None:
@@ -52,6 +57,7 @@ class AgentConnection:
         self._started = False
         self._drained = anyio.Event()
         self.lost: AcpError | None = None
+        self.explain: Callable[[PeerError], PeerError] = _as_it_is
 
     async def open(self) -> None:
         """Open the transport; the connection then belongs to its own background task.
@@ -103,6 +109,8 @@ class AgentConnection:
             raise self._timed_out(pending.method, timeout or 0.0) from None
         except ConnectionClosed:
             raise self.reason() from None
+        except PeerError as error:
+            raise self.explain(error) from None
         finally:
             self._order.forget(pending.id)
             self._connection.withdraw(pending)
@@ -271,3 +279,7 @@ class AgentConnection:
         diagnosis = getattr(self.transport, "diagnosis", "")
         text = f"The agent did not answer {method} within {seconds:g} s" + (f" ({diagnosis})" if diagnosis else "")
         return AgentTimeout(text, method=method, seconds=seconds)
+
+
+def _as_it_is(error: PeerError) -> PeerError:
+    return error

@@ -2,8 +2,9 @@
 
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from acp_integration.client.builder import ClientBuilder
@@ -23,6 +24,8 @@ from acp_integration.transports.transport import Transport
 if TYPE_CHECKING:
     from acp_integration.settings import AcpClientSettings
 
+Step = Callable[[AcpClient], Awaitable[str]]
+
 _ADVICE: dict[type[AcpError], str] = {
     ConfigurationError: "correct the settings",
     AgentExited: "run the command by hand and read what it says",
@@ -38,7 +41,7 @@ class Finding:
     """What one step showed.
 
     Attributes:
-        step: transport, initialize, session, output or close.
+        step: transport, initialize, session, prompt, output or close.
         ok: whether it went well.
         text: what was found, and for a failure what to do.
     """
@@ -51,12 +54,15 @@ class Finding:
         return f"{'ok  ' if self.ok else 'FAIL'} {self.step}: {self.text}"
 
 
-async def examine(settings: "AcpClientSettings", prefix: str = "acp.client") -> AsyncIterator[Finding]:
+async def examine(
+    settings: "AcpClientSettings", prefix: str = "acp.client", *, prompt: str | None = None
+) -> AsyncIterator[Finding]:
     """Start the configured agent, initialize it, open a session and close it; never raises for what is wrong with it.
 
     Args:
         settings: the client's settings.
         prefix: how the settings are named in what is found.
+        prompt: what to ask the agent, too; some want authentication only then.
     """
     try:
         transport = select_client_transport(settings, prefix)
@@ -71,7 +77,7 @@ async def examine(settings: "AcpClientSettings", prefix: str = "acp.client") -> 
     # Without the application's handlers no capability can be announced; the agent is tried with none.
     client = ClientBuilder(transport, _Plain(settings), prefix=prefix).build()
     try:
-        for name, step in (("initialize", _initialize), ("session", _open_session)):
+        for name, step in _steps(prompt):
             finding = await _tried(name, step, client)
             yield finding
             if not finding.ok:
@@ -91,7 +97,14 @@ class _Plain:
         self.client_options = settings.client_options
 
 
-async def _tried(name: str, step: Callable[[AcpClient], Awaitable[str]], client: AcpClient) -> Finding:
+def _steps(prompt: str | None) -> Iterator[tuple[str, Step]]:
+    yield "initialize", _initialize
+    yield "session", _open_session
+    if prompt is not None:
+        yield "prompt", partial(_ask, prompt)
+
+
+async def _tried(name: str, step: Step, client: AcpClient) -> Finding:
     started = time.perf_counter()
     try:
         text = await step(client)
@@ -115,6 +128,12 @@ async def _open_session(client: AcpClient) -> str:
         if client.supports("sessionCapabilities.close"):
             await session.close()
     return f"opened session {session.id}"
+
+
+async def _ask(prompt: str, client: AcpClient) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        result = await (await client.new_session(folder)).prompt(prompt)
+    return f"{len(result.updates)} updates, then {result.stop_reason}"
 
 
 def _noise(transport: Transport) -> list[Finding]:

@@ -189,10 +189,12 @@ async def test_an_agent_that_wants_authentication_says_by_which_methods(agent, o
     agent.answer("initialize", {"protocolVersion": 1, "authMethods": AUTH})
     agent.answer("session/new", refuse)
     client = await opened()
-    with pytest.raises(AuthRequired, match="key, tty") as failure:
-        await client.new_session("/")
-    assert failure.value.auth_methods == ("key", "tty")
-    assert failure.value.code == -32000
+    agent.answer("session/prompt", refuse)
+    for call in (lambda: client.new_session("/"), lambda: client.session("s").prompt("hi")):
+        with pytest.raises(AuthRequired, match="key, tty") as failure:
+            await call()
+        assert failure.value.auth_methods == ("key", "tty")
+        assert failure.value.code == -32000
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------

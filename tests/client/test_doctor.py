@@ -31,6 +31,12 @@ async def test_a_good_agent_passes_every_step(bound):
     ]
 
 
+async def test_a_prompt_is_one_more_step_when_asked_for(bound):
+    with bound(20):
+        found = [str(finding) async for finding in examine(settings(), prompt="hi")]
+    assert any("prompt: 1 updates, then end_turn" in text for text in found)
+
+
 async def test_no_agent_names_the_keys_to_set():
     [finding] = await findings(AcpClientSettings(), "acp.clients.coder")
     assert not finding.ok
