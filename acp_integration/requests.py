@@ -44,6 +44,9 @@ async def ask(
     """
     if call.answered or call.cancellation.is_cancelled:
         raise TurnCancelled(call.session_id)
+    await _everything_said(call)
+    if call.answered:
+        raise TurnCancelled(call.session_id)
     cancelled_by_end = call.connection.when_input_ends(lambda: call.cancel(Cause.CONNECTION, None))
     if call.cancellation.is_cancelled:
         raise TurnCancelled(call.session_id)
@@ -63,6 +66,13 @@ async def ask(
             call.connection.withdraw(pending)
         else:
             call.connection.cancel(pending)
+
+
+async def _everything_said(call: Call) -> None:
+    """Return when the updates sent before have left: a session store may keep them back for a moment."""
+    record = call.record or call.peer.sessions.find(call.session_id)
+    if record is not None and record.journal is not None:
+        await record.journal.settle()
 
 
 def _end(answer: Answer, error: Exception) -> None:

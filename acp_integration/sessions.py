@@ -1,7 +1,7 @@
 """What is kept of each session that is open on one connection."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,16 +12,37 @@ from acp_integration.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 class Journal(Protocol):
     """What keeps the prompts and updates of one open session."""
 
+    @property
+    def congested(self) -> bool:
+        """Whether so much waits to be kept that a sender should `settle` before it goes on."""
+        ...
+
     def put(self, update: bytes, leave: Callable[[], None]) -> None:
         """Keep an update, and call `leave`, in order, once it may go to the client."""
         ...
 
-    async def settle(self, changes: Mapping[str, Any]) -> None:
-        """Return when all that was put has left, with what changed of the session beside it saved."""
+    async def begin(self, prompt: Iterable[bytes], taken_over: Callable[[], object]) -> bool:
+        """Keep a prompt, which begins a turn; `taken_over` is called if the session is opened elsewhere meanwhile.
+
+        Args:
+            prompt: an update for each block of the prompt, for those who see the session later.
+            taken_over: called at most once, before the turn's end.
+
+        Returns:
+            False if it was opened elsewhere before.
+        """
         ...
 
-    async def is_holder(self) -> bool:
-        """Whether nobody else opened the session since."""
+    async def end(self, changes: Mapping[str, Any]) -> None:
+        """End a turn: return when all that was put has left, with what changed beside it saved."""
+        ...
+
+    async def release(self) -> None:
+        """Let somebody else hold the session: a turn that is under way is cancelled, and has ended on return."""
+        ...
+
+    async def settle(self, changes: Mapping[str, Any] | None = None) -> None:
+        """Return when all that was put has left, with what changed of the session beside it saved."""
         ...
 
     async def history(self) -> Sequence[Mapping[str, Any]]:

@@ -1,9 +1,11 @@
 """What an agent with a session store answers without a handler: load, resume, list, close, delete."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from acp_integration.binding import BoundAgent, BoundHandler
 from acp_integration.connection import Pace
+from acp_integration.context.capabilities import supports
 from acp_integration.context.invocation import Invocation
 from acp_integration.context.updates import frame, frame_head
 from acp_integration.declared import Declared
@@ -16,6 +18,7 @@ from acp_integration.sessions import SessionRecord
 from acp_integration.store import SessionStore, StoredSession
 from acp_integration.turns import Call
 from acp_integration.wire import methods
+from acp_integration.wire.updates import UPDATE_GATES
 
 
 class StoredHandler(BoundHandler):
@@ -47,6 +50,8 @@ class ReopenStored(StoredHandler):
         if self.method == methods.SESSION_LOAD:
             head, pace = frame_head(call.session_id or ""), Pace(call.connection.transport)
             for update in await journal.history():
+                if not _takes(call, update):
+                    continue
                 call.connection.write(frame(head, encode(update)), call.session_id)
                 if pace.due():
                     await pace.rest()
@@ -95,7 +100,9 @@ async def keep(store: SessionStore, call: Call, record: SessionRecord) -> None:
 
 
 async def restore(store: SessionStore, call: Call, record: SessionRecord, declared: Declared) -> None:
-    """Bring back what was kept of a session, if it was."""
+    """Bring back what was kept of a session, if it was; a turn of it on this connection is cancelled first."""
+    if record.journal is not None:
+        await record.journal.release()
     found = await store.open(record.id, call.peer.caller.principal)
     if found is None:
         return
@@ -105,6 +112,12 @@ async def restore(store: SessionStore, call: Call, record: SessionRecord, declar
     for name, value in session.options.items():
         if record.takes_option(name, value):
             record.set_option(name, value)
+
+
+def _takes(call: Call, update: Mapping[str, Any]) -> bool:
+    """Whether this client can take an update that may have been sent to another one."""
+    gate = UPDATE_GATES.get(update["sessionUpdate"])
+    return gate is None or supports(call.capabilities, gate)
 
 
 def _described(session: StoredSession) -> dict[str, Any]:

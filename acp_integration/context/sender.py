@@ -110,6 +110,8 @@ class Sender:
         gate = UPDATE_GATES.get(kind)
         if gate is not None:
             require(self._peer.capabilities, gate)
+        if kind == "session_info_update" and isinstance(wire.get("title", ...), str | None):
+            self._record.title = wire["title"]
         return encode(wire)
 
     def write(self, update: bytes) -> bool:
@@ -120,19 +122,22 @@ class Sender:
         if record.held is not None:
             record.held.append(update)
             return False
-        if record.journal is not None and not record.replaying:
-            record.journal.put(update, lambda: self._write(update))
-        else:
+        if record.journal is None or record.replaying:
             self._write(update)
-        return self._pace.due()
+            return self._pace.due()
+        record.journal.put(update, lambda: self._write(update))
+        return self._pace.due() or record.journal.congested
 
     async def rest(self) -> None:
-        """Let everybody else run, and the reader catch up."""
+        """Let everybody else run, and the session store and the reader catch up."""
+        journal = self._record.journal
+        if journal is not None and journal.congested:
+            await journal.settle()
         await self._pace.rest()
 
     async def _send(self, update: bytes) -> None:
         if self.write(update):
-            await self._pace.rest()
+            await self.rest()
 
     def _write(self, update: bytes) -> None:
         self._peer.connection.write(updates.frame(self._head, update), self._record.id)

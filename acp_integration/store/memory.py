@@ -1,15 +1,18 @@
 """Sessions kept for as long as the process lives."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import anyio
 import msgspec
 
 from acp_integration.errors import RequestError
 from acp_integration.jsonrpc import INVALID_PARAMS
 from acp_integration.store.protocol import Page, StoredSession
+from acp_integration.store.tables import Entry
+from acp_integration.store.transcript import Transcript, replay
 
 PAGE_SIZE: Final = 50
 MOST_SESSIONS: Final = 1000
@@ -36,7 +39,7 @@ class MemoryStore:
         kept = self._kept.get(session_id)
         if kept is None or kept.session.owner != owner:
             return None
-        kept.holder += 1
+        kept.take_over()
         return kept.session, MemoryJournal(kept, self._touch)
 
     async def page(self, owner: str | None, *, cwd: str | None, cursor: str | None) -> Page:
@@ -59,7 +62,7 @@ class MemoryStore:
         kept = self._kept.get(session_id)
         if kept is not None and kept.session.owner == owner:
             del self._kept[session_id]
-            kept.holder += 1
+            kept.take_over()
 
     def _touch(self, kept: "_Kept") -> None:
         if self._kept.pop(kept.session.id, None) is not None:
@@ -69,42 +72,92 @@ class MemoryStore:
 class _Kept:
     """One session with all that was said in it; `holder` counts how often it was opened."""
 
-    __slots__ = ("holder", "session", "updates")
-
     def __init__(self, session: StoredSession) -> None:
         self.session = session
-        self.updates: list[bytes] = []
         self.holder = 0
+        self.turn = False
+        self.transcript = Transcript(0)
+        self._entries: dict[int, Entry] = {}
+
+    def take_over(self) -> None:
+        """Another one holds the session; a turn that is under way counts as cut."""
+        self.holder += 1
+        entries = self.entries()
+        if self.turn and entries:
+            self._entries[entries[-1].number] = dataclasses.replace(entries[-1], cut=True)
+        self.turn = False
+
+    def entries(self) -> Sequence[Entry]:
+        """All that was said, oldest first."""
+        gone, entries = self.transcript.take()
+        for span in gone:
+            for number in range(span.first + 1, span.last + 1):
+                self._entries.pop(number, None)
+        self._entries.update((entry.number, entry) for entry in entries)
+        return [*self._entries.values()]
 
 
 class MemoryJournal:
     """What one holder of a session writes to it."""
 
+    congested: Final = False
+
     def __init__(self, kept: _Kept, touch: Callable[[_Kept], None]) -> None:
         self._kept = kept
         self._touch = touch
         self._holder = kept.holder
+        self._taken_over: Callable[[], object] | None = None
+        self._ended = anyio.Event()
 
     def put(self, update: bytes, leave: Callable[[], None]) -> None:
         """Keep an update and let it leave at once."""
-        if self._kept.holder == self._holder:
-            self._kept.updates.append(update)
-        leave()
+        if self._holds():
+            self._kept.transcript.add(update)
+            leave()
 
-    async def settle(self, changes: Mapping[str, Any]) -> None:
+    async def begin(self, prompt: Iterable[bytes], taken_over: Callable[[], object]) -> bool:
+        """Keep a prompt, unless somebody else opened the session since."""
+        if not self._holds():
+            return False
+        self._taken_over = taken_over
+        self._ended = anyio.Event()
+        self._kept.turn = True
+        self._kept.transcript.prompt(prompt)
+        return True
+
+    async def end(self, changes: Mapping[str, Any]) -> None:
+        """Keep what the turn changed of the session."""
+        self._taken_over = None
+        self._ended.set()
+        if self._holds():
+            self._kept.turn = False
+            self._kept.transcript.end_message()
+            await self.settle(changes)
+
+    async def release(self) -> None:
+        """Cancel a turn that is under way, and wait for its end."""
+        if self._taken_over is not None:
+            self._taken_over()
+            await self._ended.wait()
+
+    async def settle(self, changes: Mapping[str, Any] | None = None) -> None:
         """Keep what changed of the session beside its updates."""
-        if self._kept.holder == self._holder:
+        if changes and self._holds():
             copied = msgspec.json.decode(msgspec.json.encode(changes))
             self._kept.session = dataclasses.replace(self._kept.session, updated_at=_now(), **copied)
             self._touch(self._kept)
 
-    async def is_holder(self) -> bool:
-        """Whether nobody else opened the session since."""
-        return self._kept.holder == self._holder
-
     async def history(self) -> Sequence[Mapping[str, Any]]:
         """All that was kept, oldest first."""
-        return [msgspec.json.decode(update) for update in self._kept.updates]
+        return replay(self._kept.entries())
+
+    def _holds(self) -> bool:
+        if self._kept.holder == self._holder:
+            return True
+        taken_over, self._taken_over = self._taken_over, None
+        if taken_over is not None:
+            taken_over()
+        return False
 
 
 def _now() -> str:
