@@ -52,8 +52,8 @@ format: setup ## Format the code and repair what the linter can repair
 	ruff format .
 
 .PHONY: soak
-soak: setup ## Run the long soak
-	$(PYTEST) -m full tests/soak
+soak: setup ## Drive the runtime through random interleavings for minutes
+	ACP_SOAK_EXAMPLES=10000 $(PYTEST) tests/runtime/test_model.py -k interleaving
 
 .PHONY: bench
 bench: setup ## Measure against the SDKs in the same run

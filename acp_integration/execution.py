@@ -1,5 +1,6 @@
 """Where sync handlers run: the seam through which a framework hands over its threads, and the default behind it."""
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from typing import Final, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
-from anyio.lowlevel import RunVar, current_token
+from anyio.lowlevel import RunVar
 
 from acp_integration.options import RuntimeOptions
 
@@ -79,7 +80,7 @@ class ThreadExecutor:
 
 async def run_counted(function: Callable[[], T], release: Callable[[], None]) -> T:
     """Run on a worker thread what holds a place of a limit until the thread itself ends."""
-    token = current_token()
+    loop = asyncio.get_running_loop()
     # Whoever takes the only item decides: the thread starts the function, or the abandoning caller forbids it.
     permission = [True]
 
@@ -92,7 +93,7 @@ async def run_counted(function: Callable[[], T], release: Callable[[], None]) ->
             return function()
         finally:
             with contextlib.suppress(RuntimeError):  # the loop may be closed by the time an abandoned thread ends
-                token.native_token.call_soon_threadsafe(release)
+                loop.call_soon_threadsafe(release)
 
     try:
         return await anyio.to_thread.run_sync(body, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))

@@ -89,14 +89,14 @@ def _classify(envelope: _Envelope) -> Message:
             return Notification(method, envelope.params)
         if identifier is None or not _in_range(identifier):
             return Invalid(None, INVALID_REQUEST, 'Invalid request: "id" must be a string or a 64-bit integer')
-        return Request(identifier, method, envelope.params)  # type: ignore[arg-type]  # UNSET was ruled out above
+        return Request(identifier, method, envelope.params)
     if identifier is msgspec.UNSET or (envelope.result is msgspec.UNSET and envelope.error is msgspec.UNSET):
         return Invalid(_usable(identifier), INVALID_REQUEST, 'Invalid request: "method" is missing')
     error = (
         None if isinstance(envelope.error, msgspec.UnsetType) or bytes(envelope.error) == b"null" else envelope.error
     )
     result = msgspec.Raw(b"null") if isinstance(envelope.result, msgspec.UnsetType) else envelope.result
-    return Response(identifier, result, error)  # type: ignore[arg-type]  # UNSET was ruled out above
+    return Response(identifier, result, error)
 
 
 def _decode_slowly(frame: bytes) -> Message:

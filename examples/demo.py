@@ -87,8 +87,7 @@ async def cancel_turn(session: ClientSession, prompt: str) -> None:
     say(f"you: {prompt}")
     turn = await session.start(prompt)
     with anyio.fail_after(10):
-        while not turn.updates:
-            await anyio.sleep(0.01)
+        await turn.next(0)
     say("you: stop")
     await session.cancel()
     result = await turn.result()

@@ -36,6 +36,7 @@ def guard_standard_streams() -> StandardStreams:
     if sys.stdout is not None:
         # What was printed before and is still buffered goes to fd 1 now, which is no longer the protocol's.
         sys.stdout.flush()
-        # A new object, because the old one may believe that it writes a file, with an encoding that cannot hold all text.
-        sys.stdout = open(1, "w", encoding=sys.stdout.encoding, errors="backslashreplace", buffering=1, closefd=False)  # noqa: PTH123, SIM115  # a descriptor, for good
+        # A new object: the old one may believe that it writes a file, in an encoding that cannot hold all text.
+        encoding = sys.stdout.encoding
+        sys.stdout = open(1, "w", encoding=encoding, errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115  # for good
     return streams

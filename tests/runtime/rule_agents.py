@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from acp_integration import AcpSession, PromptContext, SyncPromptContext, acp_agent, on
+from acp_integration import AcpSession, PromptContext, SyncPromptContext, acp_agent, current_turn, on, publish
 
 started: list[str] = []
 """What began, in the order it began: read by the tests that run in the same process."""
@@ -170,3 +170,72 @@ class CooperativeAgent:
         await turn.wait_cancelled()
         await asyncio.sleep(0.01)
         return "ended by itself"
+
+
+@acp_agent(name="asking", version="1")
+class AskingAgent:
+    """Asks the client for what the prompt names, and reports what came of it and what is still open."""
+
+    @on.prompt
+    async def prompt(self, turn: PromptContext) -> str:
+        if turn.text == "open":
+            return f"open: {turn.call.connection.pending}"
+        try:
+            outcome = await self._ask(turn)
+        except Exception as error:
+            await turn.send_message(f"raised {type(error).__name__}")
+            raise
+        await turn.send_message(f"got {outcome}")
+        return ""
+
+    async def _ask(self, turn: PromptContext) -> Any:
+        if turn.text in ("form", "url"):
+            return (await self._elicit(turn)).action
+        if turn.text == "terminal":
+            async with turn.terminal("sleep", ["9"]) as terminal:
+                return await terminal.wait_for_exit()
+        questions = {
+            "permission": lambda: turn.request_permission({"toolCallId": "1"}, [YES]),
+            "choice": lambda: turn.ask_choice("Which?", ["one", "other"]),
+            "read": lambda: turn.read_text_file("/x"),
+            "write": lambda: turn.write_text_file("/x", "y"),
+            "extension": lambda: turn.ext_request("_ask", {}),
+        }
+        return await questions[turn.text]()
+
+    async def _elicit(self, turn: PromptContext) -> Any:
+        if turn.text == "form":
+            return await turn.elicit_form("Who?", {"name": {"type": "string"}})
+        return await turn.elicit_url("Log in", "https://example.test")
+
+
+@acp_agent(name="sync asking", version="1")
+class SyncAskingAgent:
+    @on.prompt
+    def prompt(self, turn: SyncPromptContext) -> str:
+        if turn.text == "open":
+            return f"open: {turn.session.id}"
+        if turn.text == "permission":
+            return f"got {turn.request_permission({'toolCallId': '1'}, [YES])}"
+        turn.ext_request("_ask", {})
+        return "got an answer"
+
+
+@acp_agent(name="ambient", version="1")
+class AmbientAgent:
+    """Publishes from wherever code may run during a turn."""
+
+    @on.prompt
+    async def prompt(self, turn: PromptContext) -> str:
+        await publish("from the handler")
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._child())
+        await asyncio.to_thread(lambda: publish("from a thread"))
+        assert current_turn() is turn
+        return "the end"
+
+    async def _child(self) -> None:
+        await publish("from a child task")
+
+
+YES = {"optionId": "y", "name": "Yes", "kind": "allow_once"}
