@@ -57,7 +57,7 @@ Message = Request | Notification | Response | Invalid
 
 class _Envelope(msgspec.Struct):
     jsonrpc: str
-    id: int | str | None | msgspec.UnsetType = msgspec.UNSET
+    id: int | str | msgspec.UnsetType | None = msgspec.UNSET
     method: str | msgspec.UnsetType = msgspec.UNSET
     params: msgspec.Raw = _EMPTY
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
