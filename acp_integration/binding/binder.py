@@ -22,6 +22,7 @@ from acp_integration.binding.arguments import plan_arguments
 from acp_integration.binding.declarations import DeclaredHandler, handlers_of
 from acp_integration.binding.faults import HandlerSite
 from acp_integration.binding.handler import BoundAgent
+from acp_integration.binding.parameters import Kind
 from acp_integration.binding.resolvers import ArgumentResolver, ReturnValueHandler, return_handler_for
 from acp_integration.binding.scope import HandlerScope
 from acp_integration.binding.user import UserHandler
@@ -80,7 +81,7 @@ def _bind_handler(declared: DeclaredHandler, surroundings: Surroundings) -> User
     )
     returns = return_handler_for(returned, surroundings.return_handlers)
     if returns is None:
-        _check_return(declared.site, declared.mark, returned)
+        _check_return(declared.site, declared.mark, returned, silent=Kind.SESSION in plan.kinds)
     return UserHandler(
         declared.site, declared.mark, declared.function, plan, surroundings.executor, sync=sync, returns=returns
     )
@@ -94,12 +95,13 @@ def _is_async(function: Callable[..., Any], returned: Any) -> bool:
     return (get_origin(returned) or returned) in (*_AWAITED, *_ASYNC_STREAMS)
 
 
-def _check_return(site: HandlerSite, mark: HandlerMark, returned: Any) -> None:
+def _check_return(site: HandlerSite, mark: HandlerMark, returned: Any, *, silent: bool) -> None:
+    """Refuse what cannot be an answer; `silent` is a handler that may return nothing, whatever its method."""
     if any(returned is kind for kind in _UNANNOTATED):
         return
     origin, parts = get_origin(returned) or returned, get_args(returned)
     if origin in _AWAITED:
-        _check_return(site, mark, parts[-1] if parts else Any)
+        _check_return(site, mark, parts[-1] if parts else Any, silent=silent)
         return
     notification = mark.notification or site.method == methods.SESSION_CANCEL
     if notification:
@@ -109,16 +111,16 @@ def _check_return(site: HandlerSite, mark: HandlerMark, returned: Any) -> None:
     elif site.method == methods.SESSION_PROMPT:
         _check_kinds(site, returned, ("PromptResponse",), f"return {_PROMPT_RETURNS}")
     else:
-        _check_response(site, returned)
+        _check_response(site, returned, silent=silent)
 
 
 _PROMPT_RETURNS: Final = "text, content, a PromptResponse, nothing, or yield updates"
 
 
-def _check_response(site: HandlerSite, returned: Any) -> None:
+def _check_response(site: HandlerSite, returned: Any, *, silent: bool) -> None:
     nothing = type(None) in (returned, *get_args(returned)) or returned is None
     if returned in (None, type(None)):
-        needed = site.method in NEEDS_RESULT or site.method not in RESULTS
+        needed = not silent and (site.method in NEEDS_RESULT or site.method not in RESULTS)
         _check(site, not needed, returned, f"return the response of {site.method}")
     expected = getattr(RESULTS.get(site.method), "__name__", "")
     if expected:

@@ -59,7 +59,7 @@ def find_supplier(site: HandlerSite, parameter: Parameter, *, sync: bool) -> Sup
     Raises:
         HandlerError: naming the parameter, and what to do.
     """
-    if parameter.annotation is Parameter.empty:
+    if parameter.annotation in (Parameter.empty, Any, object):
         found = _by_name(site, parameter, sync=sync)
     else:
         found = _by_annotation(site, parameter, sync=sync)

@@ -12,6 +12,8 @@ from acp.schema import NewSessionResponse, PromptResponse
 from acp_integration import PromptContext, SyncPromptContext, acp_agent, on
 from acp_integration.types import Image, Text, ToolCall, Update
 
+pytestmark = pytest.mark.sdk
+
 
 async def returns_text(turn: PromptContext) -> str:
     return "hi"

@@ -11,6 +11,9 @@ import acp_integration
 from acp_integration import AcpSession, PromptContext, SyncPromptContext, acp_agent, on
 from acp_integration.context import ConnectedClient, SyncAcpSession
 
+pytestmark = pytest.mark.sdk
+
+
 if TYPE_CHECKING:
     import acp
     from acp import schema

@@ -10,6 +10,8 @@ from acp_integration.capabilities import NOT_ADVERTISED, PROVIDERS, SESSION_CAPA
 from acp_integration.handlers import On
 from acp_integration.wire import methods
 
+pytestmark = pytest.mark.sdk
+
 
 def full_agent(**prompt):
     class Agent:

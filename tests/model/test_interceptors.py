@@ -9,6 +9,8 @@ from acp_integration import PromptContext, RequestError, acp_agent, on
 from acp_integration.assembly import AgentBuilder
 from acp_integration.interception import Interceptor
 
+pytestmark = pytest.mark.sdk
+
 
 @acp_agent
 class Agent:

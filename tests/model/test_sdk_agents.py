@@ -28,6 +28,8 @@ from acp_integration.discovery import candidate_of
 from acp_integration.errors import HandlerError, TurnCancelled
 from acp_integration.transports.memory import memory_transport_pair
 
+pytestmark = pytest.mark.sdk
+
 
 @acp_agent
 class EchoAgent(Agent):
