@@ -1,6 +1,7 @@
 """An agent that is reached over Streamable HTTP: messages go out by POST and come in on event streams."""
 
 import logging
+import ssl
 from collections.abc import Mapping, Sequence
 from http.cookiejar import CookieJar
 from typing import Any, Final
@@ -52,6 +53,7 @@ class HttpTransport:
         max_message_size: the largest message accepted, in bytes; a larger one ends the connection.
         http2: whether POSTs may use HTTP/2; event streams always have a TCP connection of their own.
         patience: how long to go on trying when the server cannot be reached, in seconds.
+        ssl_context: what decides whom to trust; None for the system's certificates.
     """
 
     kind: TransportKind = "http"
@@ -64,12 +66,14 @@ class HttpTransport:
         max_message_size: int = ClientOptions().max_message_size,
         http2: bool = False,
         patience: float = PATIENCE,
+        ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         self.uri = uri
         self._headers = dict(headers or {})
         self._limit = max_message_size
         self._http2 = http2
         self._patience = patience
+        self._ssl_context = ssl_context
         self._named: dict[str, str] = {}
         self._outbox = Outbox()
         self._arrivals = Arrivals()
@@ -95,6 +99,8 @@ class HttpTransport:
         timeout = httpx2.Timeout(None, connect=ClientOptions().connect_timeout, write=ClientOptions().request_timeout)
         limits = httpx2.Limits(max_connections=None, keepalive_expiry=KEEP_ALIVE)
         shared: dict[str, Any] = {"headers": self._headers, "cookies": cookies, "timeout": timeout, "limits": limits}
+        if self._ssl_context is not None:
+            shared["verify"] = self._ssl_context
         try:
             self._posts = httpx2.AsyncClient(http2=self._http2, **shared)
         except ImportError as error:

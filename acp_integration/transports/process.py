@@ -174,7 +174,9 @@ class ProcessTransport:
             await child.end_group(TERMINATE_GRACE)
             await self._threads_end()
             child.reap()
-        logger.info("The agent %s (process %d) has ended: %s", self.command, child.pid, _how(child.returncode))
+            logger.info("The agent %s (process %d) has ended: %s", self.command, child.pid, _how(child.returncode))
+        else:
+            logger.error("The agent %s (process %d) cannot be killed", self.command, child.pid)
 
     async def _exits_within(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):

@@ -1,8 +1,9 @@
 """An agent that is reached over a WebSocket: one text frame a message."""
 
 import logging
+import ssl
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import anyio
 
@@ -35,6 +36,7 @@ class WebSocketTransport:
         headers: headers of the handshake, for example Authorization.
         connect_timeout: how long connecting may take, in seconds.
         max_message_size: the largest message accepted, in bytes; a larger one ends the connection.
+        ssl_context: what decides whom to trust; None for the system's certificates.
     """
 
     kind: TransportKind = "websocket"
@@ -46,11 +48,13 @@ class WebSocketTransport:
         headers: Mapping[str, str] | None = None,
         connect_timeout: float | None = ClientOptions().connect_timeout,
         max_message_size: int = ClientOptions().max_message_size,
+        ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         self.uri = uri
         self._headers = dict(headers or {})
         self._connect_timeout = connect_timeout
         self._limit = max_message_size
+        self._tls: dict[str, Any] = {} if ssl_context is None else {"ssl": ssl_context}
         self._socket: ClientConnection | None = None
         self._outbox = Outbox()
         self._writer = OwnedTask("acp-websocket-writer")
@@ -77,6 +81,7 @@ class WebSocketTransport:
                 ping_timeout=PING_SECONDS,
                 close_timeout=CLOSE_SECONDS,
                 max_size=self._limit,
+                **self._tls,
             )
         except InvalidStatus as error:
             status = error.response.status_code
