@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from acp_integration.client.builder import ClientBuilder
 from acp_integration.configuration import project_directory
 from acp_integration.discovery import AgentCandidate, Target, candidate_of, discovered, require_single
-from acp_integration.errors import ConfigurationError
-from acp_integration.hosts.clients import DEFAULT
+from acp_integration.hosts.clients import DEFAULT, client_settings
 from acp_integration.settings.agent import AcpAgentSettings
 from acp_integration.settings.client import AcpClientSettings
 
@@ -28,7 +26,6 @@ class Declaration:
     given_clients: Clients | None
     customizers: Sequence[Callable[[ClientBuilder], object]]
     plugins: Sequence[Any]
-    principal: Callable[[Any], str | int] | None
     module: str
 
     @property
@@ -52,9 +49,7 @@ class Declaration:
             return {DEFAULT: self.given_clients}
         if self.given_clients is not None:
             return self.given_clients
-        default = AcpClientSettings.load(files=self._files)
-        named = AcpClientSettings.load_named(files=self._files)
-        return named | ({DEFAULT: default} if default.has_transport else {})
+        return client_settings(files=self._files)
 
     @cached_property
     def candidate(self) -> AgentCandidate | None:
@@ -68,24 +63,6 @@ class Declaration:
         if self.agent is not None:
             return candidate_of(self.agent)
         return require_single(discovered(*self.discover), "acp.agent.enabled")
-
-    def principal_of(self, user: Any) -> str | None:
-        """The string that a user's connections belong to; None for nobody.
-
-        Raises:
-            ConfigurationError: if the application has to say how it is made.
-        """
-        if user is None:
-            return None
-        identity = self.principal(user) if self.principal else user
-        if not isinstance(identity, str | int):
-            identity = getattr(identity, "id", None)
-        if isinstance(identity, str | int | UUID) and not isinstance(identity, bool):
-            return str(identity)
-        raise ConfigurationError(
-            f"A {type(user).__name__} is no principal and has no usable id: "
-            "tell AcpFastAPI(principal=...) how to make the string that identifies a user"
-        )
 
     @cached_property
     def _loaded(self) -> tuple[AcpAgentSettings, Mapping[str, str]]:

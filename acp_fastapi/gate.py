@@ -8,17 +8,15 @@ serves the untouched stream or socket, so that nothing of the request is held wh
 from collections.abc import Sequence
 from typing import Any, Final
 
-import anyio
 from fastapi import routing
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_KNOCK: Final = "acp_fastapi.knock"
-_HTTP_SCHEMES: Final = {"ws": "http", "wss": "https"}
-_REFUSAL_EXTENSION: Final = "websocket.http.response"
-_POLICY_VIOLATION: Final = 1008
+from acp_integration.endpoint.gate import Answer, as_request, no_body, send_answer
+
+_JUDGEMENT: Final = "acp_fastapi.judgement"
 
 
 class Admission(Response):
@@ -31,7 +29,7 @@ class Admission(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Leave word with the gate; nothing is sent."""
-        scope[_KNOCK].admission = self
+        scope[_JUDGEMENT].admission = self
         if self.background is not None:
             await self.background()
 
@@ -41,84 +39,46 @@ class GateRoute(APIRoute):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match a handshake as if it were a GET of the same path, which on the wire it is."""
-        return super().matches(_as_request(scope))
+        return super().matches(as_request(scope))
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the path operation, then serve the request with what it named, unless it was refused."""
-        knock = (_SocketKnock if scope["type"] == "websocket" else _Knock)(scope, receive, send)
-        knock.scope[_KNOCK] = knock
-        try:
-            await super().handle(knock.scope, knock.receive, knock.send)
-        finally:
-            del knock.scope[_KNOCK]
-        if knock.admission is not None and not knock.answered:
-            scope.update(knock.admission.marks)
-            await knock.admission.app(scope, knock.replay, send)
-        else:
-            await knock.refuse()
-
-
-class _Knock:
-    """One request while the dependencies look at it; what they read of its body is kept for who serves it."""
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault("state", {})
-        self.scope = _as_request(scope)
+        judgement = _Judgement(receive)
+        is_socket = scope["type"] == "websocket"
+        judged = as_request(scope) if is_socket else scope
+        judged[_JUDGEMENT] = judgement
+        try:
+            await super().handle(judged, no_body() if is_socket else judgement.read, judgement.record)
+        finally:
+            del judged[_JUDGEMENT]
+        if judgement.admission is not None and not judgement.answered:
+            scope.update(judgement.admission.marks)
+            await judgement.admission.app(scope, judgement.replay, send)
+        else:
+            await send_answer(scope, judgement.answer, receive, send)  # type: ignore[arg-type]  # changes no message
+
+
+class _Judgement:
+    """What the dependencies made of one request; what they read of its body is kept for who serves it."""
+
+    def __init__(self, receive: Receive) -> None:
         self.admission: Admission | None = None
+        self.answer = Answer()
         self.answered = False
         self._receive = receive
-        self._send = send
         self._read: list[Message] = []
 
-    async def receive(self) -> Message:
-        message = await self._receive()
-        self._read.append(message)
-        return message
-
-    async def send(self, message: Message) -> None:
-        self.answered = True
-        await self._send(message)
+    async def read(self) -> Message:
+        self._read.append(await self._receive())
+        return self._read[-1]
 
     async def replay(self) -> Message:
         return self._read.pop(0) if self._read else await self._receive()
 
-    async def refuse(self) -> None:
-        """Nothing is left to do: the refusal was sent as it was made."""
-
-
-class _SocketKnock(_Knock):
-    """A handshake while the dependencies look at it as a GET without a body."""
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        super().__init__(scope, receive, send)
-        self._refusal: list[Message] = []
-        self._body_read = False
-
-    async def receive(self) -> Message:
-        if self._body_read:
-            await anyio.sleep_forever()
-        self._body_read = True
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(self, message: Message) -> None:
+    async def record(self, message: Message) -> None:
         self.answered = True
-        self._refusal.append(message)
-
-    async def refuse(self) -> None:
-        """Answer the handshake with the response the dependencies gave, where the server can send one."""
-        await self._receive()
-        if _REFUSAL_EXTENSION not in (self.scope.get("extensions") or {}):
-            await self._send({"type": "websocket.close", "code": _POLICY_VIOLATION})
-            return
-        for message in self._refusal:
-            kind = message["type"].removeprefix("http.response.")
-            await self._send({**message, "type": f"{_REFUSAL_EXTENSION}.{kind}"})
-
-
-def _as_request(scope: Scope) -> Scope:
-    if scope["type"] != "websocket":
-        return scope
-    return {**scope, "type": "http", "method": "GET", "scheme": _HTTP_SCHEMES.get(scope.get("scheme", "ws"), "http")}
+        await self.answer.record(message)
 
 
 def is_guarded(route: BaseRoute, routes: Sequence[BaseRoute]) -> bool:

@@ -1,7 +1,6 @@
 """The core's commands for an agent that lives in a FastAPI application."""
 
 import inspect
-import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,12 +14,11 @@ from acp_fastapi.router import AcpFastAPI
 from acp_fastapi.serving import BY_COMMAND, Serving, servings
 from acp_integration.cli.editor import app_dir_words
 from acp_integration.cli.program import Served
+from acp_integration.cli.reloaders import refuse_autoreloader
 from acp_integration.discovery import resolve
-from acp_integration.errors import ConfigurationError, DiscoveryError
+from acp_integration.errors import DiscoveryError
 from acp_integration.hosts.lifespan import lifespan
 from acp_integration.transports.selection import require_served
-
-_RELOADERS: Final = ("WATCHFILES_CHANGES", "WATCHFILES_COMMAND", "WERKZEUG_RUN_MAIN", "RUN_MAIN")
 
 
 class FastAPIProgram:
@@ -41,7 +39,8 @@ class FastAPIProgram:
     @asynccontextmanager
     async def open(self, options: Namespace) -> AsyncIterator[Served]:
         """Start the application, and find the agent in the state its lifespan yields."""
-        _refuse_reloader(options.command)
+        if options.command == "stdio":
+            refuse_autoreloader()
         BY_COMMAND.set(True)
         app, owner = _application(options.target)
         async with lifespan(app) as state:
@@ -50,14 +49,6 @@ class FastAPIProgram:
                 require_served(serving.declaration.settings, "stdio")
             serving.state.update(state)
             yield _served(serving)
-
-
-def _refuse_reloader(command: str) -> None:
-    found = [name for name in _RELOADERS if name in os.environ]
-    if command == "stdio" and found:
-        raise ConfigurationError(
-            f"An autoreloader ({found[0]} is set) cannot restart an agent that an editor talks to: start it without one"
-        )
 
 
 def _application(target: str) -> tuple[ASGIApp, AcpFastAPI | None]:

@@ -18,13 +18,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi.security import SecurityScopes
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Scope
 
 from acp_fastapi.refusals import as_request_error
 from acp_integration.caller import LOCAL, Caller
+from acp_integration.endpoint.gate import no_body
 from acp_integration.errors import HandlerError
 from acp_integration.lending import Loan, Proceed
 from acp_integration.turns import Call
@@ -57,10 +57,11 @@ class Resolver:
     def __init__(self, served: FastAPI, state: Mapping[str, Any]) -> None:
         self._served = served
         self._state = state
-        seen_as = Middleware(_SeenAs, served=served)
-        self._app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, middleware=[seen_as])
+        self._app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
         for refusal in (HTTPException, RequestValidationError):
             self._app.add_exception_handler(refusal, _keep_refusal)
+        # Called in place of the application itself, which would put itself in the place of `request.app`.
+        self._resolve = self._app.build_middleware_stack()
 
     def claims(self, parameter: Parameter) -> bool:
         """Whether FastAPI, and not the protocol, says what a parameter is."""
@@ -105,7 +106,7 @@ class Resolver:
         loan = Loan(proceed)
         scope = self._scope(caller, _Sought(route, loan))
         try:
-            return await loan.run(lambda: self._app(scope, _no_body, _drop))
+            return await loan.run(lambda: self._resolve(scope, no_body(), _drop))
         except (HTTPException, RequestValidationError) as refusal:
             raise as_request_error(refusal) from refusal
 
@@ -113,7 +114,7 @@ class Resolver:
         opened: Mapping[str, Any] = caller.http.scope if caller.http else _NO_REQUEST
         kept = {name: value for name, value in opened.items() if not name.startswith("fastapi")}
         state = dict(opened.get("state", self._state))
-        return {**kept, "type": "http", "method": "POST", "state": state, _SOUGHT: sought}
+        return {**kept, "type": "http", "method": "POST", "app": self._served, "state": state, _SOUGHT: sought}
 
     def _route_for(self, handler: Callable[..., Any], parameters: Sequence[Parameter]) -> APIRoute:
         for parameter in parameters:
@@ -153,18 +154,6 @@ class _HandlerRoute(APIRoute):
         return Match.FULL, {"route": self, "endpoint": self.endpoint, "path_params": scope.get("path_params", {})}
 
 
-class _SeenAs:
-    """Shows dependencies the user's application in place of the private one."""
-
-    def __init__(self, app: ASGIApp, served: FastAPI) -> None:
-        self._app = app
-        self._served = served
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["app"] = self._served
-        await self._app(scope, receive, send)
-
-
 async def _loan_of(request: Request) -> Any:
     return request.scope[_SOUGHT].loan
 
@@ -172,10 +161,6 @@ async def _loan_of(request: Request) -> Any:
 async def _keep_refusal(request: Request, error: Exception) -> Response:
     request.scope[_SOUGHT].loan.refused = error
     return Response(status_code=204)
-
-
-async def _no_body() -> Message:
-    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 async def _drop(message: Message) -> None:

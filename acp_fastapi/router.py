@@ -13,7 +13,7 @@ from acp_fastapi.declaration import Clients, Declaration
 from acp_fastapi.gate import Admission, GateRoute
 from acp_fastapi.lazy import LazyServing
 from acp_fastapi.serving import Serving
-from acp_integration.caller import Caller
+from acp_integration.caller import Caller, principal_of
 from acp_integration.client.builder import ClientBuilder
 from acp_integration.discovery import Target
 from acp_integration.endpoint import CALLER_KEY
@@ -55,11 +55,10 @@ class AcpFastAPI:
         discover: Sequence[Target] = (),
     ) -> None:
         self._user = user
+        self._principal = principal
         self._path = path
         self._lazily: WeakKeyDictionary[FastAPI, LazyServing] = WeakKeyDictionary()
-        self._declaration = Declaration(
-            agent, discover, settings, client, customizers, plugins, principal, _calling_module()
-        )
+        self._declaration = Declaration(agent, discover, settings, client, customizers, plugins, _calling_module())
 
     @cached_property
     def router(self) -> APIRouter:
@@ -83,7 +82,7 @@ class AcpFastAPI:
             serving = await self._serving(request.scope)
             assert serving.endpoint is not None
             guarded = user is not None or serving.guarded(request.scope["route"])
-            principal = self._declaration.principal_of(user)
+            principal = principal_of(user, self._principal)
             return Admission(serving.endpoint, {CALLER_KEY: Caller(user, principal, guarded=guarded)})
 
         return acp

@@ -1,24 +1,18 @@
 """A turn of an agent, streamed out of an application's own endpoint."""
 
-import json
-import logging
-from collections.abc import AsyncIterator
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from starlette.responses import StreamingResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from acp_integration.client.client import AcpClient
-from acp_integration.client.prompts import PromptResult
+from acp_integration.client.relay import relayed, relayed_events
 from acp_integration.client.session import ClientSession
-from acp_integration.errors import AcpError
-from acp_integration.types import Update
 
-logger = logging.getLogger(__name__)
-
-_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+_HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 class TurnStream:
@@ -42,40 +36,16 @@ class TurnStream:
             session: an open session to use instead.
         """
         session = session or await self._session(cwd)
-        return StreamingResponse(_events(session, text), media_type="text/event-stream", headers=_HEADERS)
+        return StreamingResponse(relayed_events(session, text), media_type="text/event-stream", headers=_HEADERS)
 
     async def socket(self, websocket: WebSocket, *, cwd: str | PathLike[str] | None = None) -> None:
         """A conversation: each text the browser sends is a prompt, each update and result goes back as JSON."""
         session = await self._session(cwd)
         await websocket.accept()
-        try:
+        with suppress(WebSocketDisconnect):
             while True:
-                text = await websocket.receive_text()
-                async for kind, data in _items(session, text):
+                async for kind, data in relayed(session, await websocket.receive_text()):
                     await websocket.send_json({"type": kind, **data})
-        except WebSocketDisconnect:
-            logger.debug("The browser left")
 
     async def _session(self, cwd: str | PathLike[str] | None) -> ClientSession:
         return await self.client.new_session(Path(cwd or Path.cwd()).absolute())
-
-
-async def _events(session: ClientSession, text: str) -> AsyncIterator[str]:
-    async for kind, data in _items(session, text):
-        yield f"event: {kind}\ndata: {json.dumps(data)}\n\n"
-
-
-async def _items(session: ClientSession, text: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-    try:
-        async with session.stream(text) as items:
-            async for item in items:
-                yield item.kind, _data(item)
-    except AcpError:
-        logger.warning("A turn that was streamed out failed", exc_info=True)
-        yield "error", {"message": "The agent failed"}
-
-
-def _data(item: Update | PromptResult) -> dict[str, Any]:
-    if isinstance(item, PromptResult):
-        return {"text": item.text, "stopReason": item.stop_reason}
-    return {"update": item.raw}

@@ -1,8 +1,11 @@
 """Who opened a connection, as the framework in front of it found out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from uuid import UUID
+
+from acp_integration.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,27 @@ class Caller:
     def remote(self) -> bool:
         """Whether the peer is reached over a network rather than having started this process."""
         return self.http is not None
+
+
+def principal_of(user: Any, make: Callable[[Any], str | int] | None = None) -> str | None:
+    """The string that a user's connections belong to; None for nobody.
+
+    Args:
+        user: by default itself the principal if it is a string or an integer, else its ``id`` is.
+        make: makes the principal of another kind of user.
+
+    Raises:
+        ConfigurationError: if the application has to say how it is made.
+    """
+    if user is None:
+        return None
+    identity = make(user) if make else user
+    if not isinstance(identity, str | int):
+        identity = getattr(identity, "id", None)
+    if isinstance(identity, str | int | UUID) and not isinstance(identity, bool):
+        return str(identity)
+    message = f"A {type(user).__name__} is no principal and has no usable id: give principal=..., which makes one of it"
+    raise ConfigurationError(message)
 
 
 LOCAL: Final = Caller()

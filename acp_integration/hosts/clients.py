@@ -1,12 +1,13 @@
 """The clients of an application: each is opened when it is first asked for, shared, and closed once."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import anyio
 
 from acp_integration.client.builder import ClientBuilder, build_client
 from acp_integration.client.client import AcpClient
+from acp_integration.configuration.files import Files
 from acp_integration.errors import ConfigurationError
 from acp_integration.hosts.client import AcpClientHost
 from acp_integration.settings.client import AcpClientSettings
@@ -68,6 +69,21 @@ class SharedClients:
         if transport is None:
             raise ConfigurationError(f"The client {name!r} has no transport: set {prefix}.transport.*")
         return AcpClientHost(build_client(transport, settings, self._customizers, prefix=prefix))
+
+
+def client_settings(mapping: Mapping[str, Any] | None = None, *, files: Files = ()) -> dict[str, AcpClientSettings]:
+    """The settings of every client that has a transport, by its name, from every source.
+
+    Args:
+        mapping: the framework's own settings.
+        files: files and project directories.
+
+    Raises:
+        ConfigurationError: with one line for every bad key.
+    """
+    default = AcpClientSettings.load(mapping, files=files)
+    named = AcpClientSettings.load_named(mapping, files=files)
+    return named | ({DEFAULT: default} if default.has_transport else {})
 
 
 def prefix_of(name: str) -> str:

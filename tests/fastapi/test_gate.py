@@ -130,7 +130,7 @@ async def test_a_server_that_cannot_send_a_refusal_closes_the_handshake_with_100
     app = FastAPI()
     app.include_router(gate_router(Behind(), dependencies=[Depends(only_good)]))
     await app({"type": "websocket", "path": "/acp", "headers": [], "query_string": b""}, receive, send)
-    assert sent == [{"type": "websocket.close", "code": 1008}]
+    assert sent == [{"type": "websocket.close", "code": 1008, "reason": "Unauthorized"}]
 
 
 async def test_yield_dependencies_are_closed_before_the_stream_is_served(serve, http, bound):

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from acp_fastapi import AcpFastAPI
 from acp_integration import AcpAgentSettings, PromptContext, acp_agent, on
+from acp_integration.caller import principal_of
 from acp_integration.errors import ConfigurationError, DiscoveryError
 from examples.agents import ProbeAgent
 from tests.fastapi.peers import OVER, over_http, over_socket
@@ -295,10 +296,10 @@ async def test_a_connection_is_unknown_to_every_other_user(serve):
     ids=["string", "integer", "id", "argument", "nobody"],
 )
 def test_the_principal_is_the_user_or_its_id_or_what_the_application_says(user, principal, expected):
-    assert AcpFastAPI(ProbeAgent, principal=principal)._declaration.principal_of(user) == expected
+    assert principal_of(user, principal) == expected
 
 
 @pytest.mark.parametrize("user", [{"sub": "x"}, True, object()], ids=["mapping", "flag", "object"])
 def test_a_user_that_is_no_principal_names_the_argument(user):
-    with pytest.raises(ConfigurationError, match=r"AcpFastAPI\(principal=\.\.\.\)"):
-        AcpFastAPI(ProbeAgent)._declaration.principal_of(user)
+    with pytest.raises(ConfigurationError, match=r"give principal=\.\.\."):
+        principal_of(user)
