@@ -8,9 +8,7 @@ from django.apps import AppConfig
 from django.core.checks import CheckMessage, register
 from django.utils.module_loading import import_string
 
-STDIO_COMMAND: Final = "acp_stdio"
 _GUARD: Final = "acp_integration.transports.guard.guard_standard_streams"
-_CHECKS: Final = "acp_django.checks.check_project"
 
 
 class AcpDjangoConfig(AppConfig):
@@ -21,7 +19,7 @@ class AcpDjangoConfig(AppConfig):
 
     def __init__(self, app_name: str, app_module: Any) -> None:
         super().__init__(app_name, app_module)
-        self.streams = import_string(_GUARD)() if sys.argv[1:2] == [STDIO_COMMAND] else None
+        self.streams = import_string(_GUARD)() if sys.argv[1:2] == ["acp_stdio"] else None
         """Standard input and output, taken as early as a management command can: before any model is imported."""
 
     def ready(self) -> None:
@@ -31,5 +29,5 @@ class AcpDjangoConfig(AppConfig):
 
 def check_acp(app_configs: Any, **options: Any) -> list[CheckMessage]:
     """Load the checks when they run: most processes of a project run none and need nothing else of this package."""
-    check: Callable[..., list[CheckMessage]] = import_string(_CHECKS)
+    check: Callable[..., list[CheckMessage]] = import_string("acp_django.checks.check_project")
     return check(app_configs, **options)

@@ -1,20 +1,17 @@
 """The ASGI application of a project: HTTP, WebSocket and lifespan of the agent's path, all the rest Django's."""
 
 import logging
-from collections.abc import Mapping
-from typing import Any
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.urls import Resolver404, resolve
 
 from acp_django import conf
-from acp_django.gate import Scope, for_programs, judge
+from acp_django.gate import Scope, judge
 from acp_django.serving import serving
 from acp_django.views import is_acp_view
-from acp_integration.endpoint import AcpEndpoint
 from acp_integration.endpoint.exchange import Receive
-from acp_integration.endpoint.gate import Sending, adding_headers, json_answer, send_answer
+from acp_integration.endpoint.gate import Sending, adding_headers, for_programs, json_answer, send_answer
 from acp_integration.endpoint.lifespan import Application, share_lifespan
 from acp_integration.errors import AcpError
 from acp_integration.transports.selection import require_served
@@ -32,7 +29,6 @@ class AcpAsgi:
 
     def __init__(self, application: Application) -> None:
         self._application = application
-        self._endpoint: AcpEndpoint | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Sending) -> None:
         """Serve one ASGI scope."""
@@ -48,36 +44,22 @@ class AcpAsgi:
     async def _serve(self, scope: Scope, receive: Receive, send: Sending) -> None:
         answer, passed = await judge(self._application, scope)
         if passed is None:
-            await send_answer(scope, for_programs(scope, answer), receive, send)
+            await send_answer(scope, for_programs(scope["path"], answer), receive, send)
         else:
-            await self._made_endpoint()(passed, receive, adding_headers(send, answer.for_the_client))
+            await serving().endpoint(passed, receive, adding_headers(send, answer.for_the_client))
 
     async def _live(self, scope: Scope, receive: Receive, send: Sending) -> None:
         await receive()  # lifespan.startup
+        endpoint, at_end = None, None
         try:
             require_served(conf.agent_settings(), "http")
-            endpoint = self._made_endpoint() if conf.host_options().enabled else None
+            if conf.host_options().enabled:
+                endpoint, at_end = serving().endpoint, serving().signals.settled
         except AcpError as error:
             logger.error("The agent cannot be served: %s", error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
         else:
-            await share_lifespan(endpoint, self._application, scope, receive, _when_settled(endpoint, send))
-
-    def _made_endpoint(self) -> AcpEndpoint:
-        if self._endpoint is None:
-            self._endpoint = serving().make_endpoint()
-        return self._endpoint
-
-
-def _when_settled(endpoint: AcpEndpoint | None, send: Sending) -> Sending:
-    """A `send` that tells the server of the end once the receivers of signals have heard of it."""
-
-    async def forward(message: Mapping[str, Any]) -> None:
-        if endpoint is not None and message["type"].startswith("lifespan.shutdown"):
-            await serving().signals.settled()
-        await send(message)
-
-    return forward
+            await share_lifespan(endpoint, self._application, scope, receive, send, at_end=at_end)
 
 
 def _leads_to_the_agent(scope: Scope) -> bool:

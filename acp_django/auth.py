@@ -1,7 +1,6 @@
 """Who is calling: the project's users, by session, by bearer token, or by a class of the project's own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
@@ -84,21 +83,22 @@ class BearerToken:
         return user if constant_time_compare(proof, user.get_session_auth_hash()) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who a request comes from; `user` is None for an anonymous one."""
-
-    user: Any = None
-    by_cookie: bool = False
-
-    @property
-    def caller(self) -> Caller:
-        """For whom a connection is; it belongs to the primary key, not to an object that is made anew per request."""
-        return Caller() if self.user is None else Caller(self.user, str(self.user.pk), guarded=True)
+def caller_for(user: Any) -> Caller:
+    """For whom a connection is: it belongs to the primary key, as user objects are made anew for each request."""
+    return Caller() if user is None else Caller(user, str(user.pk), guarded=True)
 
 
-async def identify(request: HttpRequest, ways: Sequence[Authentication]) -> Identity:
+def user_named(name: str) -> Any:
+    """The user of the project who has this name, or None."""
+    users: Any = get_user_model()
+    return users._default_manager.filter(**{users.USERNAME_FIELD: name}).first()  # noqa: SLF001  # documented
+
+
+async def identify(request: HttpRequest, ways: Sequence[Authentication]) -> tuple[Any, bool]:
     """Ask each way in turn; the first that knows the user decides.
+
+    Returns:
+        the user, None for an anonymous request, and whether a browser sent the proof by itself.
 
     Raises:
         PermissionDenied: a proof is there and wrong.
@@ -106,8 +106,8 @@ async def identify(request: HttpRequest, ways: Sequence[Authentication]) -> Iden
     for way in ways:
         user = await _authenticate(way, request)
         if user is not None:
-            return Identity(user, by_cookie=getattr(way, "cookie", False))
-    return Identity()
+            return user, getattr(way, "cookie", False)
+    return None, False
 
 
 async def _authenticate(way: Authentication, request: HttpRequest) -> Any:

@@ -137,12 +137,9 @@ def _holds_wrapper(value: Any, depth: int) -> bool:
     """Whether the wrapper is anywhere in an application."""
     if isinstance(value, AcpAsgi) or depth == 0:
         return isinstance(value, AcpAsgi)
-    inner = value if isinstance(value, list | tuple) else (value if isinstance(value, dict) else _state(value)).values()
+    named = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    inner = value if isinstance(value, list | tuple) else named.values()
     return any(_holds_wrapper(part, depth - 1) for part in inner)
-
-
-def _state(value: Any) -> dict[str, Any]:
-    return getattr(value, "__dict__", {})
 
 
 def _agent_matters() -> bool:

@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import threading
 from functools import cache
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from django.dispatch import receiver
 from acp_django import conf
 from acp_integration.client.builder import build_client
 from acp_integration.client.client import AcpClient
+from acp_integration.client.pool import ClientPool
 from acp_integration.client.sync import SyncAcpClient
 from acp_integration.errors import ConfigurationError
 from acp_integration.transports.selection import select_client_transport
@@ -39,33 +39,12 @@ async def aget_client(alias: str = DEFAULT) -> AcpClient:
     return opened.async_client
 
 
-class _Clients:
-    """The clients of one process, on loops of their own threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._clients: dict[str, SyncAcpClient] = {}
-        atexit.register(self.close)
-
-    def opened(self, alias: str) -> SyncAcpClient:
-        with self._lock:
-            client = self._clients.get(alias)
-            if client is None or client.async_client.closed:
-                client = self._clients[alias] = SyncAcpClient(_built(alias))
-        client.initialize()
-        return client
-
-    def close(self) -> None:
-        with self._lock:
-            for client in self._clients.values():
-                client.close()
-            self._clients.clear()
-
-
 @cache
-def _of_process(_: int) -> _Clients:
+def _of_process(_: int) -> ClientPool:
     """Kept by the id of the process: after a fork, the pipes and threads of the parent are not the child's."""
-    return _Clients()
+    pool = ClientPool(_built)
+    atexit.register(pool.close)
+    return pool
 
 
 def _built(alias: str) -> AcpClient:

@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 import acp_integration
 from acp_django.auth import SessionAuthentication
 from acp_integration.cli.core import load_settings
-from acp_integration.options import EndpointOptions, HostOptions, RuntimeOptions
+from acp_integration.options import EndpointOptions, HostOptions
 
 if TYPE_CHECKING:
     from acp_integration import AcpAgentSettings, AcpClientSettings
@@ -57,12 +57,6 @@ def agent_settings() -> "AcpAgentSettings | None":
     return loaded()[0]
 
 
-def runtime_options() -> RuntimeOptions:
-    """What bounds the agent."""
-    found = agent_settings()
-    return RuntimeOptions() if found is None else found.runtime_options()
-
-
 def endpoint_options() -> EndpointOptions:
     """What bounds the endpoint."""
     found = agent_settings()
@@ -97,12 +91,7 @@ def objects(key: str) -> list[Any]:
     """What the dotted paths, or the objects, under a key of ours name."""
     value = own(key)
     values = [] if value is None else value if isinstance(value, list | tuple) else [value]
-    return [resolved(named) for named in values]
-
-
-def resolved(value: Any) -> Any:
-    """What a dotted path names; anything else as it is."""
-    return import_string(value) if isinstance(value, str) else value
+    return [import_string(named) if isinstance(named, str) else named for named in values]
 
 
 @receiver(setting_changed)

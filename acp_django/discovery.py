@@ -1,15 +1,12 @@
 """The project's one agent: named in `settings.ACP`, or what some app's `acp_agents.py` defines."""
 
-import sys
-from collections.abc import Iterator
-from types import ModuleType
 from typing import Final
 
 from django.apps import apps
-from django.utils.module_loading import autodiscover_modules
+from django.utils.module_loading import module_has_submodule
 
 from acp_django import conf
-from acp_integration.discovery import AgentCandidate, candidate_of, discovered, require_single
+from acp_integration.discovery import AgentCandidate, candidate_of, find_single
 from acp_integration.errors import DiscoveryError
 
 MODULE: Final = "acp_agents"
@@ -24,7 +21,7 @@ def find_agent() -> AgentCandidate:
     """
     for named in conf.objects(conf.SERVE):
         return candidate_of(named)
-    candidate = require_single(discovered(*_agent_modules()), _ENABLED)
+    candidate = find_single(*_agent_modules(), enabled_property=_ENABLED)
     if candidate is None:
         raise DiscoveryError(
             f"No agent: define an @acp_agent in the {MODULE}.py of an installed app, or set {_ENABLED}=false"
@@ -32,11 +29,6 @@ def find_agent() -> AgentCandidate:
     return candidate
 
 
-def _agent_modules() -> Iterator[ModuleType]:
-    try:
-        autodiscover_modules(MODULE)
-    except Exception as error:
-        raise DiscoveryError(f"An {MODULE}.py cannot be imported: {error!r}") from error
-    for app in apps.get_app_configs():
-        if module := sys.modules.get(f"{app.name}.{MODULE}"):
-            yield module
+def _agent_modules() -> list[str]:
+    apps_with_agents = (app for app in apps.get_app_configs() if module_has_submodule(app.module, MODULE))
+    return [f"{app.name}.{MODULE}" for app in apps_with_agents]

@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 
 from acp_django.executor import close_connections
 from acp_django.gate import Scope
-from acp_django.serving import shared_endpoint
+from acp_django.serving import serving
 from acp_integration.endpoint.gate import Answer
 from acp_integration.endpoint.pulled import PulledAnswer
 
@@ -19,7 +19,7 @@ async def serve_in_view(request: HttpRequest, scope: Scope) -> HttpResponseBase:
     await sync_to_async(close_connections)()
     query: str | bytes = scope.get("query_string", b"")  # Django's test client writes it as text
     scope = {**scope, "query_string": query.encode() if isinstance(query, str) else query}
-    pulled = PulledAnswer(shared_endpoint(), scope, request.read)
+    pulled = PulledAnswer(serving().endpoint, scope, request.read)
     try:
         answer = await pulled.start()
         if answer.header(b"content-type").startswith("text/event-stream"):

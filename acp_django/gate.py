@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import anyio
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 
 from acp_django.executor import close_connections
-from acp_integration.endpoint.gate import Answer, as_request, json_answer, no_body
+from acp_integration.endpoint.gate import Answer, as_request, no_body
 from acp_integration.endpoint.lifespan import Application
 
 Scope = dict[str, Any]
@@ -42,20 +41,3 @@ async def judge(application: Application, scope: Scope) -> tuple[Answer, Scope |
             with anyio.CancelScope(shield=True):
                 await sync_to_async(close_connections)()
     return answer, gate.passed
-
-
-def for_programs(scope: Scope, answer: Answer) -> Answer:
-    """A refusal with its page or redirect turned into a JSON error; what middleware set for the client stays."""
-    if answer.status < 300 or answer.header(b"content-type").startswith(("application/json", "text/plain")):
-        return answer
-    refusal = json_answer(answer.status) if answer.status >= 400 else _instead_of_redirect(scope, answer)
-    refusal.headers += [header for header in answer.for_the_client if header[0] != b"location"]
-    return refusal
-
-
-def _instead_of_redirect(scope: Scope, answer: Answer) -> Answer:
-    """A redirect to the same path wants another scheme or host; any other is taken for the way to a login page."""
-    location = answer.header(b"location")
-    if urlsplit(location).path.rstrip("/") == scope["path"].rstrip("/"):
-        return json_answer(400, f"Use {location}")
-    return json_answer(401, "Authentication required")

@@ -5,13 +5,13 @@ import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.contrib.auth import get_user_model
 from django.core.checks import ERROR
 
 from acp_django import conf
+from acp_django.auth import caller_for, user_named
 from acp_django.checks import check_project
 from acp_django.executor import close_connections
 from acp_django.project import SETTINGS
@@ -81,10 +81,9 @@ def run(name: str, arguments: Sequence[str], streams: StandardStreams | None = N
 
 
 async def _acting(name: str) -> Caller:
-    users: Any = get_user_model()
     async with ThreadSensitiveContext():
-        user = await users._default_manager.filter(**{users.USERNAME_FIELD: name}).afirst()  # noqa: SLF001  # documented
+        user = await sync_to_async(user_named)(name)
         await sync_to_async(close_connections)()
     if user is None:
         raise ConfigurationError(f"There is no user {name!r} (--user)")
-    return Caller(user, str(user.pk), guarded=True)
+    return caller_for(user)

@@ -41,7 +41,8 @@ def enter_project(settings: str | None, directory: str | None) -> None:
     Raises:
         ConfigurationError: if no settings module is named anywhere.
     """
-    folder = Path(directory).resolve() if directory is not None else _working_directory()
+    here = Path.cwd() if "" in sys.path or str(Path.cwd()) in sys.path else None
+    folder = here if directory is None else Path(directory).resolve()
     if folder is not None and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     named = settings or os.environ.get(SETTINGS) or (default_settings(folder / "manage.py") if folder else None)
@@ -50,11 +51,6 @@ def enter_project(settings: str | None, directory: str | None) -> None:
             f"No Django settings: set {SETTINGS}, pass --settings, or pass --app-dir with the folder of a manage.py"
         )
     os.environ[SETTINGS] = named
-
-
-def _working_directory() -> Path | None:
-    here = Path.cwd()
-    return here if "" in sys.path or str(here) in sys.path else None
 
 
 def default_settings(manage: Path) -> str | None:

@@ -5,19 +5,15 @@ The sender is the agent's class or function. Every signal comes with `user`, tho
 ORM; one that fails is logged and disturbs nobody.
 """
 
-import logging
-from collections import deque
+from functools import partial
 from typing import Any, Final
 
-import anyio
 from django.dispatch import Signal
 
 from acp_django.executor import DjangoExecutor
 from acp_integration.observers import Observer
-from acp_integration.owned import OwnedTask
 from acp_integration.peer import Peer
-
-logger = logging.getLogger(__name__)
+from acp_integration.relay import Relay
 
 connection_opened: Final = Signal()
 connection_closed: Final = Signal()
@@ -26,7 +22,6 @@ session_closed: Final = Signal()
 turn_started: Final = Signal()
 turn_finished: Final = Signal()
 
-_MOST: Final = 10_000  # signals that wait for slow receivers; more are lost, and the log says so
 _PATIENCE: Final = 5.0  # seconds the end of a process waits for receivers
 
 
@@ -36,8 +31,7 @@ class SignalObserver(Observer):
     def __init__(self, sender: Any, executor: DjangoExecutor) -> None:
         self._sender = sender
         self._executor = executor
-        self._waiting: deque[tuple[Signal, dict[str, Any]]] = deque()
-        self._task: OwnedTask | None = None
+        self._relay = Relay("acp-signals")
 
     def connection_opened(self, peer: Peer) -> None:
         """A client is there."""
@@ -65,26 +59,12 @@ class SignalObserver(Observer):
 
     async def settled(self) -> None:
         """Wait, for a few seconds, until the receivers have heard everything."""
-        if self._task is not None:
-            with anyio.move_on_after(_PATIENCE, shield=True):
-                await self._task.wait()
+        await self._relay.settled(_PATIENCE)
 
     def _send(self, signal: Signal, peer: Peer, **named: Any) -> None:
-        if not signal.has_listeners(self._sender):
-            return
-        if len(self._waiting) >= _MOST:
-            logger.warning("A signal is lost: receivers are slower than what happens")
-            return
-        self._waiting.append((signal, {"user": peer.caller.user, **named}))
-        if self._task is None:
-            self._task = OwnedTask("acp-signals")
-            self._task.start(self._deliver)
+        if signal.has_listeners(self._sender):
+            self._relay.soon(partial(self._deliver, signal, user=peer.caller.user, **named))
 
-    async def _deliver(self) -> None:
-        try:
-            while self._waiting:
-                signal, named = self._waiting.popleft()
-                async with self._executor.scope():
-                    await signal.asend_robust(self._sender, **named)
-        finally:
-            self._task = None
+    async def _deliver(self, signal: Signal, **named: Any) -> None:
+        async with self._executor.scope():
+            await signal.asend_robust(self._sender, **named)

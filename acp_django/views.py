@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from acp_django import conf
-from acp_django.auth import REQUEST_KEY, identify
+from acp_django.auth import REQUEST_KEY, caller_for, identify
 from acp_django.fallback import serve_in_view
 from acp_django.gate import GATE, Gate, Scope
 from acp_django.origin import origin_is_ours
@@ -39,15 +39,15 @@ async def acp_view(request: HttpRequest) -> HttpResponseBase:
         return _error(501, _NEEDS_ASGI)
     request.get_host()  # raises for a host that is not in ALLOWED_HOSTS, whatever middleware there is
     try:
-        identity = await identify(request, conf.authentication())
+        user, by_cookie = await identify(request, conf.authentication())
     except PermissionDenied as denied:
         logger.info("Refused a caller: %s", denied)
         return _error(401, "Authentication required", {"WWW-Authenticate": "Bearer"})
     approved = origin_is_ours(request)
-    if identity.by_cookie and not approved:
+    if by_cookie and not approved:
         return _error(403, "Origin not allowed")
     gate: Gate | None = scope.get(GATE)
-    marks = {CALLER_KEY: identity.caller, REQUEST_KEY: request}
+    marks = {CALLER_KEY: caller_for(user), REQUEST_KEY: request}
     if gate is None:
         return await serve_in_view(request, _marked(scope, marks, without_origin=approved))
     gate.passed = _marked(gate.scope, marks, without_origin=approved)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -76,6 +77,24 @@ def no_body() -> Receive:
         return messages.pop()
 
     return receive
+
+
+def for_programs(path: str, answer: Answer) -> Answer:
+    """An answer whose page or redirect is turned into a JSON error; what middleware set for the client stays.
+
+    A redirect to the same path wants another scheme or host; any other is taken for the way to a login page.
+    """
+    if answer.status < 300 or answer.header(b"content-type").startswith((JSON, "text/plain")):
+        return answer
+    location = answer.header(b"location")
+    if answer.status >= 400:
+        error = json_answer(answer.status)
+    elif urlsplit(location).path.rstrip("/") == path.rstrip("/"):
+        error = json_answer(400, f"Use {location}")
+    else:
+        error = json_answer(401, "Authentication required")
+    error.headers += [header for header in answer.for_the_client if header[0] != b"location"]
+    return error
 
 
 async def send_answer(scope: Scope, answer: Answer, receive: Receive, send: Sending) -> None:

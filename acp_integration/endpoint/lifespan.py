@@ -15,13 +15,22 @@ Application = Callable[[dict[str, Any], Receive, Sending], Awaitable[None]]
 
 
 async def share_lifespan(
-    endpoint: AcpEndpoint | None, application: Application, scope: dict[str, Any], receive: Receive, send: Sending
+    endpoint: AcpEndpoint | None,
+    application: Application,
+    scope: dict[str, Any],
+    receive: Receive,
+    send: Sending,
+    *,
+    at_end: Callable[[], Awaitable[object]] | None = None,
 ) -> None:
     """Run an endpoint, if there is one, around an application, from the start of a server to its end.
 
-    The start was received already. The streams of the endpoint end before the application hears of the shutdown.
+    The start was received already. The streams of the endpoint end before the application hears of the shutdown;
+    `at_end` is awaited when both have ended.
     """
     async with AsyncExitStack() as stack:
+        if at_end is not None:
+            stack.push_async_callback(at_end)
         if endpoint is not None:
             await stack.enter_async_context(endpoint.running())
         last = await _Inner(application, endpoint).run(scope, receive, send)

@@ -1,6 +1,8 @@
 """One Django project for every test of this folder, on a database file of its own."""
 
+import atexit
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +15,14 @@ from django.db import connections
 
 PROJECT = Path(__file__).resolve().parent / "project"
 
-if "DJANGO_SETTINGS_MODULE" not in os.environ:
-    sys.path.insert(0, str(PROJECT))
-    os.environ["DJANGO_SETTINGS_MODULE"] = "probe_project.settings"
-    os.environ["PROBE_DATABASE"] = str(Path(mkdtemp(prefix="acp-django-")) / "db.sqlite3")
+FOLDER = mkdtemp(prefix="acp-django-")
+atexit.register(shutil.rmtree, FOLDER)
+
+sys.path.insert(0, str(PROJECT))
+os.environ |= {"DJANGO_SETTINGS_MODULE": "probe_project.settings", "PROBE_DATABASE": f"{FOLDER}/db.sqlite3"}
 django.setup()
+
+from acp_django.serving import serving  # noqa: E402  # Django comes first
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +41,8 @@ def tables() -> Iterator[Path]:
 
 @pytest.fixture
 def database(tables: Path) -> Iterator[Path]:
-    """The database, emptied after the test."""
+    """The database, emptied after the test; the process serves no agent yet."""
+    serving.cache_clear()
     yield tables
     call_command("flush", interactive=False, verbosity=0)
     connections.close_all()

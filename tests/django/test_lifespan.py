@@ -12,6 +12,7 @@ from django.test import override_settings
 from django.urls import re_path
 
 from acp_django.asgi import acp_asgi
+from acp_django.serving import serving as process_serving
 from tests.django.asgi_driver import (
     INITIALIZE,
     Exchange,
@@ -119,7 +120,7 @@ async def test_without_a_lifespan_the_first_request_starts_the_endpoint(database
     app = acp_asgi(get_asgi_application())
     connection = await initialized(app)
     assert (await request(app, "DELETE", acp_connection_id=connection)).status == 202
-    await app._endpoint.aclose()
+    await process_serving().endpoint.aclose()
 
 
 async def test_channels_routers_may_contain_the_wrapper(database: Path) -> None:

@@ -10,7 +10,7 @@ from django.core.asgi import get_asgi_application
 from django.test import AsyncClient, Client, TestCase
 from tickets.models import Ticket
 
-from acp_django.serving import shared_endpoint
+from acp_django.serving import serving
 from tests.django.asgi_driver import INITIALIZE, event_stream, initialized, request
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
@@ -19,10 +19,8 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/
 @pytest.fixture
 async def plain(database: Path) -> AsyncIterator[Any]:
     """The project without the wrapper."""
-    shared_endpoint.cache_clear()
     yield get_asgi_application()
-    await shared_endpoint().aclose()
-    shared_endpoint.cache_clear()
+    await serving().endpoint.aclose()
 
 
 async def test_the_view_answers_requests_and_streams_events(plain: Any) -> None:

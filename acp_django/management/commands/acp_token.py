@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from acp_django.auth import BearerToken
+from acp_django.auth import BearerToken, user_named
 
 
 class Command(BaseCommand):
@@ -19,9 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Print the token alone, so that a script can take it."""
-        users: Any = get_user_model()
-        try:
-            user = users._default_manager.get_by_natural_key(options["name"])  # noqa: SLF001  # documented
-        except users.DoesNotExist:
-            raise CommandError(f"There is no user {options['name']!r}") from None
+        user = user_named(options["name"])
+        if user is None:
+            raise CommandError(f"There is no user {options['name']!r}")
         self.stdout.write(BearerToken.make(user))
