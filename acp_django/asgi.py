@@ -10,6 +10,7 @@ from acp_django import conf
 from acp_django.gate import Scope, judge
 from acp_django.serving import serving
 from acp_django.views import is_acp_view
+from acp_integration.endpoint import AcpEndpoint
 from acp_integration.endpoint.exchange import Receive
 from acp_integration.endpoint.gate import Sending, adding_headers, for_programs, json_answer, send_answer
 from acp_integration.endpoint.lifespan import Application, share_lifespan
@@ -29,6 +30,7 @@ class AcpAsgi:
 
     def __init__(self, application: Application) -> None:
         self._application = application
+        self._endpoint: AcpEndpoint | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Sending) -> None:
         """Serve one ASGI scope."""
@@ -46,20 +48,21 @@ class AcpAsgi:
         if passed is None:
             await send_answer(scope, for_programs(scope["path"], answer), receive, send)
         else:
-            await serving().endpoint(passed, receive, adding_headers(send, answer.for_the_client))
+            endpoint = self._endpoint or serving().endpoint
+            await endpoint(passed, receive, adding_headers(send, answer.for_the_client))
 
     async def _live(self, scope: Scope, receive: Receive, send: Sending) -> None:
         await receive()  # lifespan.startup
-        endpoint, at_end = None, None
+        at_end = None
         try:
             require_served(conf.agent_settings(), "http")
             if conf.host_options().enabled:
-                endpoint, at_end = serving().endpoint, serving().signals.settled
+                self._endpoint, at_end = serving().endpoint, serving().signals.settled
         except AcpError as error:
             logger.error("The agent cannot be served: %s", error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
         else:
-            await share_lifespan(endpoint, self._application, scope, receive, send, at_end=at_end)
+            await share_lifespan(self._endpoint, self._application, scope, receive, send, at_end=at_end)
 
 
 def _leads_to_the_agent(scope: Scope) -> bool:
