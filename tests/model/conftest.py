@@ -1,4 +1,4 @@
-"""A client of frames for tests of the programming model: every frame the agent sends is there to be looked at."""
+"""A client of frames for tests of the programming model: all that the agent sends is kept, and judged by the schema."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -11,6 +11,7 @@ import pytest
 from acp_integration.assembly import AgentBuilder
 from acp_integration.caller import LOCAL
 from acp_integration.transports.memory import memory_transport_pair
+from tests.schema import WireLog
 
 Frame = dict[str, Any]
 
@@ -33,8 +34,12 @@ class WireClient:
         self.answers: dict[str, Callable[[Frame], Any] | Any] = {}
         self._ids = 0
         self._changed = anyio.Event()
+        self._judge = WireLog()
+        self.objections: list[str] = []
 
     def write(self, **message: Any) -> None:
+        if "method" in message and "id" in message:
+            self._judge._open["client", message["id"]] = message["method"]
         self.transport.write(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
     def start(self, method: str, /, **params: Any) -> int:
@@ -108,8 +113,15 @@ class WireClient:
         while frames := await self.transport.receive():
             for frame in map(json.loads, frames):
                 self.log.append(frame)
+                self._check(frame)
                 self._respond(frame)
             self._changed.set()
+
+    def _check(self, frame: Frame) -> None:
+        try:
+            self._judge.check(frame, "agent")
+        except AssertionError as error:
+            self.objections.append(str(error))
 
     def _respond(self, frame: Frame) -> None:
         if "method" not in frame or "id" not in frame or frame["method"] not in self.answers:
@@ -132,6 +144,7 @@ async def serving(factory: Any, caller: Any = LOCAL) -> AsyncIterator[WireClient
         tasks.start_soon(client.read)
         yield client
         await ours.aclose()
+    assert not client.objections
 
 
 @pytest.fixture

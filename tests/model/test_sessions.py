@@ -252,7 +252,7 @@ SENDS: dict[str, Any] = {
     "session_info_update": lambda session: session.send_session_info(title=None),
     "notice": lambda session: session.send_update(NOTICE),
 }
-NOTICE = {"sessionUpdate": "notice", "noticeId": "n", "level": "info", "message": "x"}
+NOTICE = {"sessionUpdate": "notice", "severity": "info", "title": "x"}
 EXPECTED = {
     "agent_message_chunk": {"content": {"type": "text", "text": "m"}, "messageId": "1"},
     "agent_thought_chunk": {"content": {"type": "text", "text": "t"}},
