@@ -5,28 +5,9 @@ import json
 import anyio
 import pytest
 
-from acp_integration import PromptContext, acp_agent, on
 from acp_integration.endpoint import eventstream, mailbox
+from tests.endpoint.counter import Counter, numbered
 from tests.endpoint.driver import events_in, ids, prompt, request
-
-
-def numbered(events):
-    """The texts of the message chunks, as numbers."""
-    return [
-        int(message["params"]["update"]["content"]["text"])
-        for _, message in events
-        if message.get("method") == "session/update"
-    ]
-
-
-@acp_agent(name="counter")
-class Counter:
-    """Prompted with a number, counts from 0 up to it."""
-
-    @on.prompt
-    async def answer(self, turn: PromptContext) -> None:
-        for number in range(int(turn.text)):
-            await turn.send_message(str(number))
 
 
 async def open_session(driver):
