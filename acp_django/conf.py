@@ -9,13 +9,12 @@ from django.core.signals import setting_changed
 from django.dispatch import receiver
 from django.utils.module_loading import import_string
 
-import acp_integration
 from acp_django.auth import SessionAuthentication
 from acp_integration.cli.core import load_settings
 from acp_integration.options import EndpointOptions, HostOptions
 
 if TYPE_CHECKING:
-    from acp_integration import AcpAgentSettings, AcpClientSettings
+    from acp_integration import AcpAgentSettings
 
 SERVE: Final = "serve"
 AUTHENTICATION: Final = "authentication"
@@ -67,18 +66,6 @@ def host_options() -> HostOptions:
     """Whether and how the agent is served."""
     found = agent_settings()
     return HostOptions() if found is None else found.host_options()
-
-
-def client_settings(name: str | None) -> "AcpClientSettings | None":
-    """What is set for a named client, or for the unnamed one; None if there is no client of that name.
-
-    Raises:
-        ConfigurationError: with one line for each bad key.
-    """
-    sources: dict[str, Any] = {"mapping": core_mapping(), "files": project_files()}
-    if name is None:
-        return acp_integration.AcpClientSettings.load(**sources)
-    return acp_integration.AcpClientSettings.load_named(**sources).get(name)
 
 
 @cache

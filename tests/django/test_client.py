@@ -65,14 +65,14 @@ def test_many_threads_share_one_client() -> None:
     for thread in threads:
         thread.join(20)
     assert len(found) == 8
-    assert len(set(map(id, found))) == 1
+    assert len({id(client.async_client) for client in found}) == 1
 
 
 def test_a_client_whose_agent_has_gone_is_replaced() -> None:
     first = get_client()
     first.close()
     second = get_client()
-    assert second is not first
+    assert second.async_client is not first.async_client
     assert second.new_session("/").prompt("hello").text == "echo: hello"
 
 
@@ -99,10 +99,13 @@ def test_customizers_add_handlers() -> None:
     assert said == ["echo: hello"]
 
 
-def test_a_process_that_was_forked_makes_a_client_of_its_own() -> None:
-    parent = get_client()
-    assert client_module._of_process(os.getpid()).opened("default") is parent
-    assert client_module._of_process(-1) is not client_module._of_process(os.getpid())
+def test_a_process_that_was_forked_makes_a_client_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = get_client().async_client
+    assert get_client().async_client is parent
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    child = get_client()
+    assert child.async_client is not parent
+    client_module._here().close()
 
 
 def test_an_agent_ends_with_the_process_that_used_it(run_python: Any, project: Path, tmp_path: Path) -> None:
