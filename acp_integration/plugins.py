@@ -10,7 +10,23 @@ from typing import Any, Final
 
 import pluggy
 
+from acp_integration.binding import ArgumentResolver, ReturnValueHandler
 from acp_integration.errors import ConfigurationError
+from acp_integration.execution import HandlerExecutor
+from acp_integration.interception import Interceptor
+from acp_integration.observers import Observer
+
+__all__ = [
+    "GROUP",
+    "ArgumentResolver",
+    "HandlerExecutor",
+    "Interceptor",
+    "Observer",
+    "Plugins",
+    "ReturnValueHandler",
+    "hookimpl",
+    "hookspec",
+]
 
 GROUP: Final = "acp_integration"
 
@@ -19,17 +35,17 @@ hookimpl: Final = pluggy.HookimplMarker(GROUP)
 
 
 @hookspec
-def acp_interceptors(agent: Any) -> Sequence[Any]:  # type: ignore[empty-body]
+def acp_interceptors(agent: Any) -> Sequence[Interceptor]:  # type: ignore[empty-body]
     """Interceptors to put around the handlers of an agent, in addition to those the builder was given."""
 
 
 @hookspec
-def acp_argument_resolvers(agent: Any) -> Sequence[Any]:  # type: ignore[empty-body]
+def acp_argument_resolvers(agent: Any) -> Sequence[ArgumentResolver]:  # type: ignore[empty-body]
     """What supplies parameters of an agent's handlers before the built-in rules."""
 
 
 @hookspec
-def acp_return_value_handlers(agent: Any) -> Sequence[Any]:  # type: ignore[empty-body]
+def acp_return_value_handlers(agent: Any) -> Sequence[ReturnValueHandler]:  # type: ignore[empty-body]
     """What makes answers of an agent's handlers before the built-in rules."""
 
 
@@ -39,12 +55,12 @@ def acp_client_customizers(name: str) -> Sequence[Any]:  # type: ignore[empty-bo
 
 
 @hookspec(firstresult=True)
-def acp_handler_executor(agent: Any) -> Any:
+def acp_handler_executor(agent: Any) -> HandlerExecutor | None:
     """Where an agent's sync handlers run, if the builder was given nothing; the first that is not None counts."""
 
 
 @hookspec
-def acp_observers(agent: Any) -> Sequence[Any]:  # type: ignore[empty-body]
+def acp_observers(agent: Any) -> Sequence[Observer]:  # type: ignore[empty-body]
     """Who is told of an agent's connections, sessions and turns."""
 
 
