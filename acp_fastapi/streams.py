@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from acp_integration.client.client import AcpClient
-from acp_integration.client.relay import relayed, relayed_events
+from acp_integration.client.pages import page_events, page_items
 from acp_integration.client.session import ClientSession
 
 _HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
@@ -36,7 +36,7 @@ class TurnStream:
             session: an open session to use instead.
         """
         session = session or await self._session(cwd)
-        return StreamingResponse(relayed_events(session, text), media_type="text/event-stream", headers=_HEADERS)
+        return StreamingResponse(page_events(session, text), media_type="text/event-stream", headers=_HEADERS)
 
     async def socket(self, websocket: WebSocket, *, cwd: str | PathLike[str] | None = None) -> None:
         """A conversation: each text the browser sends is a prompt, each update and result goes back as JSON."""
@@ -44,7 +44,7 @@ class TurnStream:
         await websocket.accept()
         with suppress(WebSocketDisconnect):
             while True:
-                async for kind, data in relayed(session, await websocket.receive_text()):
+                async for kind, data in page_items(session, await websocket.receive_text()):
                     await websocket.send_json({"type": kind, **data})
 
     async def _session(self, cwd: str | PathLike[str] | None) -> ClientSession:

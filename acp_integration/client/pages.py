@@ -12,7 +12,7 @@ from acp_integration.errors import AcpError
 logger = logging.getLogger(__name__)
 
 
-async def relayed(session: ClientSession, text: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+async def page_items(session: ClientSession, text: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """The updates of one turn, each with its kind, then ``result``, or ``error`` without any text of the error's.
 
     Left before its end, the turn is cancelled.
@@ -29,7 +29,7 @@ async def relayed(session: ClientSession, text: str) -> AsyncIterator[tuple[str,
         yield "error", {"message": "The agent failed"}
 
 
-async def relayed_events(session: ClientSession, text: str) -> AsyncIterator[str]:
+async def page_events(session: ClientSession, text: str) -> AsyncIterator[str]:
     """The same as server-sent events, each named for its kind."""
-    async for kind, data in relayed(session, text):
+    async for kind, data in page_items(session, text):
         yield f"event: {kind}\ndata: {json.dumps(data)}\n\n"
