@@ -22,6 +22,7 @@ from acp_integration.errors import ConfigurationError, DiscoveryError, HandlerEr
 AGENT_COMMANDS: Final = frozenset({"check", "runserver", "acp", "acp_stdio"})
 _SDK: Final = "agent-client-protocol"
 _DEPTH: Final = 5  # routers in routers in front of the wrapper
+_AGENT_ERRORS: Final[dict[type[DiscoveryError], int]] = {SeveralAgents: 4, HandlerError: 6}
 _WITHOUT_ASGI: Final = "acp_django.urls is included, but there is no ASGI_APPLICATION: under WSGI the agent answers 501"
 _WITHOUT_WRAPPER: Final = (
     "ASGI_APPLICATION does not use acp_django.asgi.acp_asgi: no WebSocket, and a thread for each open stream"
@@ -81,12 +82,8 @@ def _sdk() -> Iterator[CheckMessage]:
 def _agent() -> Iterator[CheckMessage]:
     try:
         serving()
-    except SeveralAgents as error:
-        yield _error(4, error)
-    except HandlerError as error:
-        yield _error(6, error)
     except DiscoveryError as error:
-        yield _error(5, error)
+        yield _error(_AGENT_ERRORS.get(type(error), 5), error)
 
 
 def _application() -> Iterator[CheckMessage]:

@@ -21,14 +21,10 @@ def find_agent() -> AgentCandidate:
     """
     for named in conf.objects(conf.SERVE):
         return candidate_of(named)
-    candidate = find_single(*_agent_modules(), enabled_property=_ENABLED)
+    with_agents = [app.name for app in apps.get_app_configs() if module_has_submodule(app.module, MODULE)]
+    candidate = find_single(*(f"{name}.{MODULE}" for name in with_agents), enabled_property=_ENABLED)
     if candidate is None:
         raise DiscoveryError(
             f"No agent: define an @acp_agent in the {MODULE}.py of an installed app, or set {_ENABLED}=false"
         )
     return candidate
-
-
-def _agent_modules() -> list[str]:
-    apps_with_agents = (app for app in apps.get_app_configs() if module_has_submodule(app.module, MODULE))
-    return [f"{app.name}.{MODULE}" for app in apps_with_agents]

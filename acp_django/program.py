@@ -17,14 +17,14 @@ from acp_django.executor import close_connections
 from acp_django.project import SETTINGS
 from acp_django.serving import serving
 from acp_integration.caller import LOCAL, Caller
-from acp_integration.cli.main import main
+from acp_integration.cli.main import EXIT_USAGE, main
 from acp_integration.cli.program import Served
+from acp_integration.cli.reloaders import refuse_autoreloader
 from acp_integration.configuration import project_directory
 from acp_integration.errors import ConfigurationError
 from acp_integration.transports.guard import StandardStreams
 from acp_integration.transports.selection import require_served
 
-EXIT_USAGE: Final = 2
 _DJANGOS_OWN: Final = ("--settings", "--pythonpath", "--verbosity", "-v")
 _DJANGOS_SWITCHES: Final = ("--traceback", "--no-color", "--force-color", "--skip-checks")
 
@@ -49,17 +49,22 @@ class DjangoProgram:
         user = [] if options.user is None else ["--user", options.user]
         return ["acp_django", "stdio", "--app-dir", str(project_directory(module)), "--settings", module, *user]
 
-    @asynccontextmanager
-    async def open(self, options: Namespace) -> AsyncIterator[Served]:
-        """Build the agent; the project itself was set up before the loop ran."""
-        settings, origins = conf.loaded()
+    def load(self, options: Namespace) -> None:
+        """Put the agent together, before any loop runs."""
         if not conf.host_options().enabled:
             raise ConfigurationError("acp.agent.enabled=false: the agent is not to be served")
         if options.command == "stdio":
-            require_served(settings, "stdio")
+            refuse_autoreloader()
+            require_served(conf.agent_settings(), "stdio")
+        serving()
+
+    @asynccontextmanager
+    async def open(self, options: Namespace) -> AsyncIterator[Served]:
+        """Say for whom the agent acts; the end waits for the receivers of signals."""
+        self.load(options)
         caller = LOCAL if options.user is None else await _acting(options.user)
         agent = serving()
-        yield Served(agent.factory, agent.builder.options, caller, agent.builder, settings, origins)
+        yield Served(agent.factory, agent.builder.options, caller, agent.builder, *conf.loaded())
         await agent.signals.settled()
 
 
@@ -71,9 +76,6 @@ def run(name: str, arguments: Sequence[str], streams: StandardStreams | None = N
         arguments: the words behind it, the first naming the command.
         streams: standard input and output, if they were taken for the protocol already.
     """
-    if os.environ.get("RUN_MAIN") == "true":
-        print(f"{name}: an autoreloader cannot restart an agent that an editor talks to", file=sys.stderr)
-        return EXIT_USAGE
     errors = [] if "--skip-checks" in arguments else [found for found in check_project(None) if found.level >= ERROR]
     for error in errors:
         print(error, file=sys.stderr)
