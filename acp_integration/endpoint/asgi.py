@@ -96,7 +96,12 @@ class AcpEndpoint:
     def begin_shutdown(self) -> None:
         """Refuse new work, cancel every turn, and end every stream and socket; from any thread, also from a signal."""
         if self._run is not None:
-            self._run.close()
+            self._run.call(self._run.service.close)
+
+    def cut(self) -> None:
+        """End everything now instead of within `shutdown-timeout`; from any thread, also from a signal."""
+        if self._run is not None:
+            self._run.call(self._run.service.cut)
 
     async def wait_ended(self) -> None:
         """Wait until the endpoint, which must be running, has shut down and every connection has ended."""
@@ -115,7 +120,7 @@ class AcpEndpoint:
         run = self._run
         if run is None:
             return True
-        run.close()
+        run.call(run.service.close)
         if run.loop is asyncio.get_running_loop():
             with anyio.move_on_after(timeout):
                 await run.service.ended.wait()
@@ -154,10 +159,10 @@ class _Run:
         self._task = OwnedTask("acp-endpoint")
         self._task.start(self._serve)
 
-    def close(self) -> None:
-        """Let the service end; from any thread."""
+    def call(self, function: Callable[[], None]) -> None:
+        """Call something on the endpoint's loop, from any thread."""
         with suppress(RuntimeError):  # the loop is closed: nothing is left to end
-            self.loop.call_soon_threadsafe(self.service.close)
+            self.loop.call_soon_threadsafe(function)
 
     async def _serve(self) -> None:
         try:

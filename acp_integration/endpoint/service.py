@@ -72,6 +72,13 @@ class Service:
                 served.transport.hang_up()
             served.runtime.stop()
 
+    def cut(self) -> None:
+        """End everything now, whatever it is doing."""
+        self.close()
+        self._cut_responses()
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
+
     def refuse_if_closing(self) -> None:
         """Let no new work in once the end has begun.
 

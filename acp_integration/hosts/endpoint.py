@@ -30,3 +30,6 @@ class AcpEndpointHost(ServingHost):
 
     def _begin_stop(self) -> None:
         self.endpoint.begin_shutdown()
+
+    def _cut(self) -> None:
+        self.endpoint.cut()

@@ -73,6 +73,9 @@ class AcpListenerHost(ServingHost):
     def _begin_stop(self) -> None:
         self.endpoint.begin_shutdown()
 
+    def _cut(self) -> None:
+        self.endpoint.cut()
+
     async def _run_server(self, bound: Sequence[socket.socket], ended: anyio.Event) -> None:
         config = _server_config(bound, self._options, self.endpoint.options.max_message_size)
         application: Any = EndpointApplication(self.endpoint)

@@ -36,6 +36,10 @@ class ServingHost(ABC):
     def _begin_stop(self) -> None:
         """Let `_serve` end; from any thread, also from a signal, and perhaps before it runs."""
 
+    @abstractmethod
+    def _cut(self) -> None:
+        """Let `_serve` end at once; from any thread."""
+
     async def start(self) -> None:
         """Start, and return once it has started; does nothing when called again or after a stop."""
         if self._stopping.claimed:
@@ -102,5 +106,6 @@ class ServingHost(ABC):
         self._ended.complete()
 
     def _close_now(self) -> None:
+        self._cut()
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._task.cancel)
