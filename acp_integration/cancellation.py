@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable
 from enum import Enum
 
@@ -24,33 +23,28 @@ class Cause(Enum):
 class Cancellation:
     """The latched cancel signal of one call.
 
-    All methods but `is_cancelled` are called on the connection's event loop. An async handler is told by one
-    CancelledError; asyncio's own edge-triggered `Task.cancel` carries it, because a level-triggered scope would cancel
-    every clean-up await again.
+    `is_cancelled` never goes back and can be read on any thread; the methods are called on the connection's event loop.
+    An async handler is told by one CancelledError; asyncio's own edge-triggered `Task.cancel` carries it, because a
+    level-triggered scope would cancel every clean-up await again.
     """
 
-    __slots__ = ("_callbacks", "_delivered", "_event", "_task", "causes", "delivers", "flag")
+    __slots__ = ("_callbacks", "_delivered", "_event", "_task", "causes", "delivers", "is_cancelled")
 
     def __init__(self) -> None:
         self.causes: set[Cause] = set()
         self.delivers = True
         self._delivered = False
-        self.flag = threading.Event()
+        self.is_cancelled = False
         self._event: anyio.Event | None = None
         self._task: asyncio.Task[object] | None = None
         self._callbacks: list[Callable[[], object]] = []
 
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether the call was cancelled; never goes back, readable from any thread."""
-        return self.flag.is_set()
-
     def cancel(self, cause: Cause) -> bool:
         """Latch the signal and tell whoever waits for it; True for the first cancel."""
         self.causes.add(cause)
-        if self.flag.is_set():
+        if self.is_cancelled:
             return False
-        self.flag.set()
+        self.is_cancelled = True
         if self._event is not None:
             self._event.set()
         callbacks, self._callbacks = self._callbacks, []
@@ -62,7 +56,7 @@ class Cancellation:
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back once on cancel, at once if that was before; returns what takes the callback back."""
-        if self.flag.is_set():
+        if self.is_cancelled:
             _call_safely(callback)
             return _nothing
         self._callbacks.append(callback)
@@ -70,7 +64,7 @@ class Cancellation:
 
     async def wait(self) -> None:
         """Return when the call is cancelled."""
-        if self.flag.is_set():
+        if self.is_cancelled:
             return
         if self._event is None:
             self._event = anyio.Event()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 import anyio
-from anyio.abc import TaskGroup
 
 from acp_integration.binding import BoundAgent
 from acp_integration.caller import LOCAL, Caller
@@ -39,7 +38,9 @@ class AgentRuntime:
         self._peer = Peer(self._connection, caller, self._options)
         self._agent = agent.connect(self._peer)
         self._dispatch = Dispatch(self._agent, self._peer, self._spawn)
-        self._tasks: TaskGroup | None = None
+        # Of the standard library, which makes tasks at a fifth of the cost; each call has a scope of its own.
+        self._calls = asyncio.TaskGroup()
+        self._running: set[Call] = set()
         self._reading: anyio.CancelScope | None = None
         self._changed = anyio.Event()
         self._stopping = False
@@ -69,19 +70,27 @@ class AgentRuntime:
         await self._transport.open()
         try:
             self._agent.opened(self._peer)
-            async with anyio.create_task_group() as self._tasks:
-                self._tasks.start_soon(self._watch_reader)
+            async with anyio.create_task_group() as watching:
+                watching.start_soon(self._watch_reader)
                 if self._options.session_idle_timeout is not None:
                     idle = self._options.session_idle_timeout
-                    self._tasks.start_soon(close_idle_sessions, self._peer, self._dispatch, idle)
-                await self._read()
-                await self._wind_down()
-                self._tasks.cancel_scope.cancel()
+                    watching.start_soon(close_idle_sessions, self._peer, self._dispatch, idle)
+                await self._serve_calls()
+                watching.cancel_scope.cancel()
         finally:
             self._connection.close(ConnectionClosed())
             self._agent.closed(self._peer)
             with anyio.CancelScope(shield=True):
                 await self._transport.aclose()
+
+    async def _serve_calls(self) -> None:
+        async with self._calls:
+            try:
+                await self._read()
+                await self._wind_down()
+            finally:
+                for call in self._running:
+                    call.hard.cancel()
 
     async def _read(self) -> None:
         with anyio.CancelScope() as self._reading:
@@ -127,13 +136,18 @@ class AgentRuntime:
         self._changed.set()
 
     def _spawn(self, call: Call) -> None:
-        assert self._tasks is not None  # frames are read inside the task group only
         call.after_answer(self._notice)
-        self._tasks.start_soon(self._run, call, name=call.method)
+        self._running.add(call)
+        self._calls.create_task(self._run(call), name=call.method)
 
     async def _run(self, call: Call) -> None:
-        if call.answered:
-            return
+        try:
+            if not call.answered:
+                await self._handle(call)
+        finally:
+            self._running.discard(call)
+
+    async def _handle(self, call: Call) -> None:
         call.start()
         task = asyncio.current_task()
         assert task is not None

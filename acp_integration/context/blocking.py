@@ -82,7 +82,7 @@ class SyncPromptContext(SyncSender):
 
     def wait_cancelled(self) -> None:
         """Block until the turn is cancelled."""
-        self._turn.call.cancellation.flag.wait()
+        self._turn.bridge.run_regardless(self._turn.call.cancellation.wait)
 
     def raise_if_cancelled(self) -> None:
         """Raise TurnCancelled if the turn was cancelled."""

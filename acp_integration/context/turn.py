@@ -24,16 +24,30 @@ from acp_integration.turns import Call
 class PromptContext(Sender):
     """One turn as its async handler sees it; what is sent through it after the turn's answer is dropped."""
 
-    __slots__ = ("bridge", "call", "client", "mode", "options", "session")
+    __slots__ = ("_client", "_session", "bridge", "call", "mode", "options")
 
     def __init__(self, call: Call, record: SessionRecord) -> None:
         super().__init__(record, call.peer)
         self.call = call
         self.bridge = ThreadBridge(call)
-        self.session = AcpSession(record, call.peer)
-        self.client = ConnectedClient(call)
         self.mode = record.mode
         self.options: Mapping[str, str | bool] = record.options
+        self._session: AcpSession | None = None
+        self._client: ConnectedClient | None = None
+
+    @property
+    def session(self) -> AcpSession:
+        """The session, as it is now; sends through it reach the client after the turn's answer too."""
+        if self._session is None:
+            self._session = AcpSession(self._record, self.call.peer)
+        return self._session
+
+    @property
+    def client(self) -> ConnectedClient:
+        """The client at the other end, with the capabilities it had when the turn began."""
+        if self._client is None:
+            self._client = ConnectedClient(self.call)
+        return self._client
 
     @property
     def text(self) -> str:

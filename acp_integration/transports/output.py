@@ -1,4 +1,4 @@
-"""Writes lines to a file descriptor from a thread of its own, joined into as few writes as possible."""
+"""Writes lines to a file descriptor, joined into as few writes as possible, without ever holding up the loop."""
 
 import asyncio
 import contextlib
@@ -9,21 +9,32 @@ from typing import Final
 
 import anyio
 
+from acp_integration.transports.input import is_watchable
+
 HIGH_WATER: Final = 1024 * 1024
 """Queued bytes at which senders are asked to wait."""
 STALL_SECONDS: Final = 5.0
 """How long a closing transport waits for a peer that reads nothing at all."""
 _POLL_MILLISECONDS: Final = 500
+_PIPE_BUF: Final[int] = getattr(select, "PIPE_BUF", 512)  # what Windows lacks, POSIX promises
+_DIRECT_BYTES: Final = 16 * _PIPE_BUF
 
 
-class OutputThread:
-    """The one writer of a descriptor; all methods but the thread's own run on the loop."""
+class Output:
+    """The one writer of a descriptor, which it owns; all methods but the threads' own run on the loop.
+
+    What a pipe or a socket has room for is written at once, since waking a thread costs more than the write; a thread
+    writes everything else, and is started for it.
+    """
 
     def __init__(self, fd: int) -> None:
         self.broken = anyio.Event()
         self._fd = fd
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._room_in_peer: select.poll | None = None
         self._thread: threading.Thread | None = None
+        self._watcher: threading.Thread | None = None
+        self._stop_read, self._stop_write = -1, -1
         self._tick: list[bytes] = []
         self._condition = threading.Condition()
         self._queue: list[bytes] = []
@@ -34,10 +45,11 @@ class OutputThread:
         self._room: asyncio.Future[None] | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start the thread."""
+        """Begin to write what is queued."""
         self._loop = loop
-        self._thread = threading.Thread(target=self._run, name="acp-stdout", daemon=True)
-        self._thread.start()
+        if is_watchable(self._fd):
+            self._room_in_peer = select.poll()
+            self._room_in_peer.register(self._fd, select.POLLOUT)
 
     def write(self, frame: bytes) -> None:
         """Queue a line; what is queued in one tick of the loop is written together."""
@@ -59,33 +71,70 @@ class OutputThread:
                 self._room = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._room)
 
+    def watch_reader(self) -> None:
+        """Notice from now on, also without a write, when nobody reads the descriptor any more."""
+        self._stop_read, self._stop_write = os.pipe()
+        self._watcher = threading.Thread(target=self._watch, name="acp-stdout-watch", daemon=True)
+        self._watcher.start()
+
     async def aclose(self) -> None:
-        """Write out what is queued, unless the peer reads nothing of it."""
+        """Write out what is queued, unless the peer reads nothing of it, and close the descriptor."""
         self._flush()
         with self._condition:
             self._finishing = True
             self._condition.notify()
+        await self._end_watching()
+        if await self._written_out():
+            os.close(self._fd)
+
+    async def _written_out(self) -> bool:
+        """Wait for the writing thread; False if its write is stuck for ever."""
         thread = self._thread
         while thread is not None and thread.is_alive() and not self._failed:
             before = self._written
             await self._wait_for(thread)
-            if thread.is_alive() and self._written == before:
-                return
+            if self._written == before:
+                break
+        return thread is None or not thread.is_alive()
 
-    def close_fd(self) -> None:
-        """Close the descriptor, unless a write on it is stuck for ever."""
-        if self._thread is None or not self._thread.is_alive():
-            os.close(self._fd)
+    async def _end_watching(self) -> None:
+        if self._watcher is not None:
+            os.write(self._stop_write, b"x")
+            await self._wait_for(self._watcher)
+            os.close(self._stop_read)
+            os.close(self._stop_write)
 
     async def _wait_for(self, thread: threading.Thread) -> None:
         assert self._loop is not None
         await self._loop.run_in_executor(None, thread.join, STALL_SECONDS)
 
     def _flush(self) -> None:
-        if not self._tick:
+        if not self._tick or self._failed:
             return
         frames, self._tick = self._tick, []
         data = b"\n".join(frames) + b"\n"
+        if self._room_in_peer is not None and not self._queued and len(data) <= _DIRECT_BYTES:
+            data = self._write_at_once(data, self._room_in_peer)
+        if data:
+            self._hand_over(data)
+
+    def _write_at_once(self, data: bytes, room: select.poll) -> bytes:
+        """Write as much as there is room for; what is left. Where poll sees room, so many bytes do not block."""
+        start = 0
+        while start < len(data) and room.poll(0):
+            try:
+                start += os.write(self._fd, data[start : start + _PIPE_BUF])
+            except BlockingIOError:  # the descriptor's other owner made it non-blocking
+                break
+            except OSError:
+                self._break()
+                return b""
+        return data[start:]
+
+    def _hand_over(self, data: bytes) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="acp-stdout", daemon=True)
+            self._thread.start()
         with self._condition:
             self._queue.append(data)
             self._queued += len(data)
@@ -108,13 +157,11 @@ class OutputThread:
 
     # -- on threads ---------------------------------------------------------------------------------------------------
 
-    def watch_reader(self, stop_fd: int) -> None:
-        """Block until nobody reads the descriptor any more, or something arrives on `stop_fd`."""
+    def _watch(self) -> None:
         poll = select.poll()
         poll.register(self._fd, 0)  # errors and hang-ups are reported without being asked for
-        poll.register(stop_fd, select.POLLIN)
-        ready = poll.poll()
-        if any(fd == self._fd for fd, _ in ready):
+        poll.register(self._stop_read, select.POLLIN)
+        if any(fd == self._fd for fd, _ in poll.poll()):
             self._tell(self._break)
 
     def _run(self) -> None:

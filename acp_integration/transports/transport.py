@@ -1,8 +1,8 @@
 """What every transport offers: frames in, frames out. It knows nothing of sessions, turns or handlers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 TransportKind = Literal["stdio", "websocket", "http", "memory"]
 RequestId = int | str
@@ -32,15 +32,6 @@ class Flow(Protocol):
 
     async def drain(self) -> None:
         """Wait until more can be taken; returns at once after a failure."""
-        ...
-
-
-@runtime_checkable
-class Divided(Protocol):
-    """A transport with a stream for each session: one that nobody reads must not hold up the others."""
-
-    def flow(self, session: str) -> Flow:
-        """The flow of one session."""
         ...
 
 
@@ -91,5 +82,9 @@ class Transport(Flow, Protocol):
 
 
 def flow_of(transport: Transport, session: str) -> Flow:
-    """What a sender to a session goes by: the flow of the session's own stream if it has one, else the transport's."""
-    return transport.flow(session) if isinstance(transport, Divided) else transport
+    """What a sender to a session goes by: the transport, or what its method `flow` gives for the session.
+
+    A transport with a stream for each session has that method: one that nobody reads must not hold up the others.
+    """
+    divided: Callable[[str], Flow] | None = getattr(transport, "flow", None)
+    return transport if divided is None else divided(session)
