@@ -1,0 +1,1 @@
+"""Measures this package against the official SDKs, in one run with one raw driver: `python -m benchmarks`."""
