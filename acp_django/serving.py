@@ -9,6 +9,7 @@ from django.dispatch import receiver
 from acp_django import conf
 from acp_django.discovery import find_agent
 from acp_django.executor import DjangoExecutor
+from acp_django.sessions.store import STORE_NAME, django_store
 from acp_django.signals import SignalObserver
 from acp_integration.assembly import AgentBuilder
 from acp_integration.endpoint import AcpEndpoint
@@ -41,6 +42,7 @@ class Serving:
             interceptors=[SessionGuard(permits, executor) for permits in conf.objects(conf.PERMISSION)],
             observers=[self.signals],
             plugins=conf.objects(conf.PLUGINS),
+            store=django_store() if conf.host_options().session_store == STORE_NAME else None,
         )
         self.factory = self.builder.build_factory()
         self.endpoint = AcpEndpoint(self.factory, settings=settings)

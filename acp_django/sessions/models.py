@@ -12,13 +12,15 @@ class Session(models.Model):
     """
 
     id = models.CharField(primary_key=True, max_length=255)
-    owner = models.CharField(max_length=255, null=True, blank=True, help_text="The principal it belongs to.")  # noqa: DJ001  # nobody is not ""
+    owner = models.CharField(
+        max_length=255, null=True, blank=True, help_text="The principal it belongs to."
+    )  # nobody is not ""
     cwd = models.TextField("directory")
     directories = models.TextField(default="[]", editable=False)
-    title = models.TextField(null=True, blank=True)  # noqa: DJ001  # None and "" are different titles
+    title = models.TextField(null=True, blank=True)  # None and "" are different titles
     created_at = models.DateTimeField("created", editable=False)
     updated_at = models.DateTimeField("last changed", editable=False)
-    mode = models.CharField(max_length=255, null=True, blank=True, editable=False)  # noqa: DJ001  # None is no mode
+    mode = models.CharField(max_length=255, null=True, blank=True, editable=False)  # None is no mode
     options = models.TextField(default="{}", editable=False)
     state = models.TextField(default="{}", help_text="What the agent keeps for it, JSON.")
     holder = models.PositiveBigIntegerField(default=1, editable=False)

@@ -1,12 +1,14 @@
 """The store that `session-store: django` names."""
 
+from typing import Final
+
 from django.apps import apps
 
-from acp_django.sessions.apps import AcpSessionsConfig
 from acp_integration.errors import ConfigurationError
 from acp_integration.store import DurableStore, SessionStore
 
-NAME = "django"
+STORE_NAME: Final = "django"
+APP: Final = "acp_django.sessions"
 
 
 def django_store() -> SessionStore:
@@ -15,10 +17,8 @@ def django_store() -> SessionStore:
     Raises:
         ConfigurationError: if the app with the tables is not installed.
     """
-    if not apps.is_installed(AcpSessionsConfig.name):
-        raise ConfigurationError(
-            f"acp.agent.session-store=django needs {AcpSessionsConfig.name!r} in INSTALLED_APPS, and its migrations"
-        )
+    if not apps.is_installed(APP):
+        raise ConfigurationError(f"acp.agent.session-store=django needs {APP!r} in INSTALLED_APPS, and its migrations")
     # Models can be imported only where their app is installed.
     from acp_django.sessions.tables import OrmTables  # noqa: PLC0415
 

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -67,6 +68,7 @@ def _cursor(session: StoredSession) -> str:
 def _place(cursor: str) -> Place:
     try:
         place = msgspec.json.decode(base64.b64decode(cursor, altchars=b"-_", validate=True), type=tuple[str, str])
+        datetime.fromisoformat(place[0])
     except (binascii.Error, ValueError, msgspec.DecodeError):
         raise RequestError(INVALID_PARAMS, "Invalid params: params.cursor is none that this agent gave") from None
     return Place(*place)

@@ -13,6 +13,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "acp_django",
+    "acp_django.sessions",
     "helpdesk",
 ]
 MIDDLEWARE = [
@@ -50,6 +51,6 @@ USE_TZ = True
 
 # A browser that is logged in and a program that holds a token of `manage.py acp_token NAME` may both talk to the agent.
 ACP = {
-    "agent": {"cancel-grace-period": "3s"},
+    "agent": {"cancel-grace-period": "3s", "session-store": "django"},
     "authentication": ["acp_django.auth.BearerToken", "acp_django.auth.SessionAuthentication"],
 }
