@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from acp_integration import store as stores
 from acp_integration.agents import declaration_of
 from acp_integration.binding import ArgumentResolver, BoundAgent, HandlerScope, ReturnValueHandler, Surroundings, bind
 from acp_integration.caller import LOCAL, Caller
@@ -20,7 +21,7 @@ from acp_integration.peer import Peer
 from acp_integration.plugins import Plugins
 from acp_integration.runtime import AgentRuntime
 from acp_integration.sdkagents import SdkAgentClass, is_sdk_agent
-from acp_integration.store import SessionStore, open_store
+from acp_integration.store import SessionStore
 from acp_integration.transports.transport import Transport
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _named_store(settings: Any, agent: Any) -> SessionStore | None:
     """The store that the settings name; a relative path begins beside the agent's project."""
     declared = agent.agent_class if isinstance(agent, AgentCandidate) else agent
     plain = declared if inspect.isclass(declared) or inspect.isfunction(declared) else type(declared)
-    return open_store(settings.host_options().session_store, project_directory(plain.__module__))
+    return stores.open_store(settings.host_options().session_store, project_directory(plain.__module__))
 
 
 def _instance_of(agent: Any) -> tuple[Any, Any]:

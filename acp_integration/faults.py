@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-import secrets
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,6 @@ def fault_of(error: BaseException, method: str) -> Fault:
 
 
 def _internal(error: BaseException, method: str) -> Fault:
-    correlation = secrets.token_hex(8)
+    correlation = os.urandom(8).hex()
     logger.warning("The %s handler failed (correlation id %s)", method, correlation, exc_info=error)
     return Fault(jsonrpc.INTERNAL_ERROR, "Internal error", {"correlationId": correlation})

@@ -2,8 +2,8 @@
 
 import os
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def read_toml(path: Path, root: str) -> Mapping[str, Any]:
         ConfigurationError: if the file is not TOML.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document: dict[str, Any] = import_module("tomllib").loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise ConfigurationError(f"{path} cannot be read as TOML: {error}") from error
     if path.name == PROJECT_FILE:

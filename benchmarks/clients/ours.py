@@ -22,7 +22,7 @@ async def main(count: int, size: int, command: str, *arguments: str) -> None:
         builder.on_update(handle)
 
     stdio = {"command": command, "args": list(arguments)}
-    transport = select_client_transport(AcpClientSettings.from_mapping({"transport": {"stdio": stdio}}))
+    transport = select_client_transport(AcpClientSettings.from_mapping({"transport": {"stdio": stdio}}, prefix=""))
     assert transport is not None
     async with build_client(transport, customizers=[customize]) as client:
         session = await client.new_session("/")
