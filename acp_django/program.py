@@ -3,9 +3,9 @@
 import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.core.checks import ERROR
@@ -14,16 +14,21 @@ from acp_django import conf
 from acp_django.auth import caller_for, user_named
 from acp_django.checks import check_project
 from acp_django.executor import close_connections
-from acp_django.project import SETTINGS
+from acp_django.project import SETTINGS, set_up
 from acp_django.serving import serving
 from acp_integration.caller import LOCAL, Caller
-from acp_integration.cli.main import EXIT_USAGE, main
+from acp_integration.cli.core import configured_clients
+from acp_integration.cli.main import main
 from acp_integration.cli.program import Served
 from acp_integration.cli.reloaders import refuse_autoreloader
 from acp_integration.configuration import project_directory
+from acp_integration.entry import EXIT_USAGE
 from acp_integration.errors import ConfigurationError
 from acp_integration.transports.guard import StandardStreams
 from acp_integration.transports.selection import require_served
+
+if TYPE_CHECKING:
+    from acp_integration.settings import AcpClientSettings
 
 _DJANGOS_OWN: Final = ("--settings", "--pythonpath", "--verbosity", "-v")
 _DJANGOS_SWITCHES: Final = ("--traceback", "--no-color", "--force-color", "--skip-checks")
@@ -32,16 +37,26 @@ _DJANGOS_SWITCHES: Final = ("--traceback", "--no-color", "--force-color", "--ski
 class DjangoProgram:
     """Serves the agent of the project whose settings are in force."""
 
+    example_target: Final = ""
+
     def __init__(self, name: str) -> None:
         self.name: Final = name
 
     def add_arguments(self, command: ArgumentParser) -> None:
         """What a management command takes besides the core's options."""
         command.add_argument("--user", metavar="NAME", help="the user of the project for whom the agent acts")
+        self.add_client_arguments(command)
+
+    def add_client_arguments(self, command: ArgumentParser) -> None:
+        """What Django lets stand on every command line."""
         for name in _DJANGOS_OWN:
             command.add_argument(name, help=SUPPRESS)
         for name in _DJANGOS_SWITCHES:
             command.add_argument(name, action="store_true", help=SUPPRESS)
+
+    def clients(self, options: Namespace) -> "Mapping[str, AcpClientSettings]":  # noqa: ARG002  # the project's
+        """Those of `settings.ACP`, of the environment and of the project's files."""
+        return configured_clients(conf.core_mapping(), conf.project_files())
 
     def stdio_words(self, options: Namespace) -> Sequence[str]:
         """Where the project is and what it is called; the working directory plays no part."""
@@ -66,6 +81,22 @@ class DjangoProgram:
         agent = serving()
         yield Served(agent.factory, agent.builder.options, caller, agent.builder, *conf.loaded())
         await agent.signals.settled()
+
+
+def start(arguments: Sequence[str], streams: StandardStreams | None) -> int:
+    """Set the project up and run one command; returns the exit code."""
+    name = "python -m acp_django"
+    try:
+        set_up(arguments)
+    except ConfigurationError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except ModuleNotFoundError as error:
+        if not f"{os.environ[SETTINGS]}.".startswith(f"{error.name}."):
+            raise
+        print(f"{name}: There is no module {os.environ[SETTINGS]}, which was to hold the settings", file=sys.stderr)
+        return EXIT_USAGE
+    return run(name, arguments, streams)
 
 
 def run(name: str, arguments: Sequence[str], streams: StandardStreams | None = None) -> int:

@@ -1,13 +1,8 @@
-"""`python -m acp_integration`: guards standard input and output before anything else is imported."""
+"""`python -m acp_integration`: the path and the standard streams are seen to before anything else is imported."""
 
 import sys
 
-from acp_integration.transports.guard import guard_standard_streams
-
-streams = guard_standard_streams() if sys.argv[1:2] == ["stdio"] else None
-
-from acp_integration.cli.core import CoreProgram  # noqa: E402  # the guard comes first
-from acp_integration.cli.main import main  # noqa: E402  # the guard comes first
+from acp_integration.entry import enter
 
 if __name__ == "__main__":
-    sys.exit(main(CoreProgram(), sys.argv[1:], streams))
+    sys.exit(enter("acp_integration.cli.core", sys.argv[1:]))

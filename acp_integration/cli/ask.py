@@ -3,17 +3,20 @@
 from argparse import ArgumentParser, Namespace
 from typing import Final
 
-from acp_integration.cli.interruption import run_interruptibly
-from acp_integration.cli.local import add_conversation_arguments, conversation
+from acp_integration.cli.interruption import Interruption, run_interruptibly
+from acp_integration.cli.local import add_conversation_arguments, conversation, hold_turn
 from acp_integration.cli.program import Program
+from acp_integration.cli.starting import Start
 from acp_integration.cli.terminal import Terminal
+from acp_integration.entry import EXIT_INTERRUPTED
 from acp_integration.transports.guard import StandardStreams
 
 HELP: Final = "hold one turn with the agent in the terminal"
 DESCRIPTION: Final = (
-    "Start the agent, send it one prompt, show its updates as they stream, and end. "
-    "Ctrl-C cancels the turn. Exits with 0 when the turn ended by itself."
+    "Start the agent, send it one prompt, show its updates as they stream, and end. Ctrl-C cancels the turn, a second "
+    "one ends at once. Exits with 0 if the turn ended by itself, 1 if it did not, 130 if it was interrupted."
 )
+EXAMPLE: Final = 'ask {target} "What can you do?"'
 
 
 def add_arguments(command: ArgumentParser, program: Program) -> None:
@@ -25,12 +28,14 @@ def add_arguments(command: ArgumentParser, program: Program) -> None:
 
 def run(program: Program, options: Namespace, streams: StandardStreams | None) -> int:  # noqa: ARG001  # one form for all
     """Hold one turn."""
-    return run_interruptibly(_ask, program, options)
+    start = Start(program, options).load()
+    return run_interruptibly(lambda interruption: _ask(start, options, interruption))
 
 
-async def _ask(program: Program, options: Namespace) -> int:
+async def _ask(start: Start, options: Namespace, interruption: Interruption) -> int:
     terminal = Terminal(options)
-    async with conversation(program, options, terminal) as talk:
-        result = await talk.session.prompt(options.text)
-        terminal.finish(result.stop_reason)
-    return 0 if result.stop_reason == "end_turn" else 1
+    async with conversation(start, options, terminal) as session:
+        stop_reason = await hold_turn(session, options.text, terminal, interruption)
+    if interruption.signal is not None:
+        return EXIT_INTERRUPTED
+    return 0 if stop_reason == "end_turn" else 1

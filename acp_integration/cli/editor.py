@@ -8,13 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from acp_integration.cli.program import Program
+from acp_integration.cli.surroundings import common_words
 from acp_integration.transports.guard import StandardStreams
 
 HELP: Final = "print the entry that makes an editor start the agent"
 DESCRIPTION: Final = (
     "Print a ready entry for an editor. It names this interpreter and the target's directory by absolute paths, so it "
-    "works whatever folder and environment the editor starts it in."
+    "works whatever folder and environment the editor starts it in. What --trace, --log-level and --log-file say goes "
+    "into the entry."
 )
+EXAMPLE: Final = "editor zed {target}"
 
 
 def add_arguments(command: ArgumentParser, program: Program) -> None:
@@ -28,7 +31,7 @@ def run(program: Program, options: Namespace, streams: StandardStreams | None) -
     """Print the entry, with a line on standard error that says where it belongs."""
     place, entry = _ENTRIES[options.editor]
     # The interpreter's safe mode keeps modules of the folder an editor starts the agent in from being imported.
-    words = [sys.executable, "-P", "-m", *program.stdio_words(options)]
+    words = [sys.executable, "-P", "-m", *program.stdio_words(options), *common_words(options)]
     print(f"# {place}", file=sys.stderr)
     print(entry(options.title, words))
     return 0
@@ -43,28 +46,37 @@ def _server(words: Sequence[str]) -> dict[str, Any]:
     return {"command": words[0], "args": list(words[1:]), "env": {}}
 
 
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _quoted(text: str) -> str:
+    """A string of Lua; its escapes are those of JSON, but for characters that need none."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def _agent_servers(title: str, words: Sequence[str]) -> str:
-    return json.dumps({"agent_servers": {title: _server(words)}}, indent=2)
+    return _json({"agent_servers": {title: _server(words)}})
 
 
 def _zed(title: str, words: Sequence[str]) -> str:
-    return json.dumps({"agent_servers": {title: {"type": "custom", **_server(words)}}}, indent=2)
+    return _json({"agent_servers": {title: {"type": "custom", **_server(words)}}})
 
 
 def _vscode(title: str, words: Sequence[str]) -> str:
-    return json.dumps({"acp.agents": {title: _server(words)}}, indent=2)
+    return _json({"acp.agents": {title: _server(words)}})
 
 
 def _neovim(title: str, words: Sequence[str]) -> str:
-    arguments = ", ".join(json.dumps(word) for word in words[1:])
+    arguments = ", ".join(_quoted(word) for word in words[1:])
     return (
-        f"acp_providers = {{\n  [{json.dumps(title)}] = {{\n    command = {json.dumps(words[0])},\n"
+        f"acp_providers = {{\n  [{_quoted(title)}] = {{\n    command = {_quoted(words[0])},\n"
         f"    args = {{ {arguments} }},\n    env = {{}},\n  }},\n}}"
     )
 
 
 def _generic(title: str, words: Sequence[str]) -> str:  # noqa: ARG001  # every editor's entry has a title
-    return json.dumps(_server(words), indent=2)
+    return _json(_server(words))
 
 
 _ENTRIES: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], str]]]] = {

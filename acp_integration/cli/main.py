@@ -1,20 +1,21 @@
 """The command line that the core and both frameworks share."""
 
 import argparse
-import logging
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Final
+from typing import Any, Final, NoReturn
 
+from acp_integration.cli.failure import say_failure
 from acp_integration.cli.program import Program
+from acp_integration.cli.surroundings import add_common_arguments, surroundings
+from acp_integration.entry import EXIT_INTERRUPTED, EXIT_USAGE
 from acp_integration.errors import AcpError
 from acp_integration.transports.guard import StandardStreams
 
-EXIT_USAGE: Final = 2
-EXIT_INTERRUPTED: Final = 130
-_COMMANDS: Final = ("stdio", "ask", "chat", "inspect", "editor", "listen")
+__all__ = ["EXIT_INTERRUPTED", "EXIT_USAGE", "main", "parser_for"]
+
+_COMMANDS: Final = ("stdio", "ask", "chat", "inspect", "editor", "listen", "doctor")
 
 
 def main(program: Program, arguments: Sequence[str], streams: StandardStreams | None = None) -> int:
@@ -26,55 +27,56 @@ def main(program: Program, arguments: Sequence[str], streams: StandardStreams | 
         streams: standard input and output, if they were taken for the protocol already.
     """
     options = parser_for(program, arguments).parse_args(arguments)
-    _set_up_logging(options)
-    _set_up_path(options)
+    name = f"{program.name} {options.command}"
     try:
-        code: int = options.run(program, options, streams)
+        with surroundings(options):
+            code: int = options.run(program, options, streams)
     except AcpError as error:
-        print(f"{program.name} {options.command}: {error}", file=sys.stderr)
-        return EXIT_USAGE
+        return say_failure(name, error)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except SystemExit as ending:
+        print(f"{name}: the target ended the process ({ending.code!r})", file=sys.stderr)
+        raise
     return code
 
 
 def parser_for(program: Program, arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of a program's commands, or of the one the arguments name: editors wait for the start."""
-    parser = argparse.ArgumentParser(prog=program.name, description="Serve and try an Agent Client Protocol agent.")
+    names = [name for name in _COMMANDS if name in arguments[:1]] or _COMMANDS
+    parser = _Parser(
+        prog=program.name,
+        description="Serve and try an Agent Client Protocol agent.",
+        epilog=f"example: {program.name} {_example(names[0] if len(names) == 1 else 'ask', program)}",
+        allow_abbrev=False,
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    named = [name for name in _COMMANDS if name in arguments[:1]]
-    for name in named or _COMMANDS:
-        module = import_module(f"acp_integration.cli.{name}")
-        command = commands.add_parser(name, help=module.HELP, description=module.DESCRIPTION)
-        _add_common(command)
-        module.add_arguments(command, program)
-        command.set_defaults(run=module.run)
+    for name in names:
+        _add_command(commands, name, program)
     return parser
 
 
-def _add_common(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--app-dir", metavar="DIR", help="where the target is imported from (default: this directory, last)"
+def _add_command(commands: Any, name: str, program: Program) -> None:
+    module = import_module(f"acp_integration.cli.{name}")
+    command = commands.add_parser(
+        name,
+        help=module.HELP,
+        description=module.DESCRIPTION,
+        epilog=f"example: {program.name} {_example(name, program)}",
+        allow_abbrev=False,
     )
-    command.add_argument("--trace", metavar="FILE", help="append every frame to this file, secrets masked")
-    command.add_argument("--log-level", default="warning", metavar="LEVEL", help="debug, info, warning or error")
-    command.add_argument("--log-file", metavar="FILE", help="log to this file: editors hide standard error")
+    add_common_arguments(command)
+    module.add_arguments(command, program)
+    command.set_defaults(run=module.run)
 
 
-def _set_up_logging(options: argparse.Namespace) -> None:
-    handler = logging.FileHandler(options.log_file) if options.log_file else logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logger = logging.getLogger("acp_integration")
-    logger.addHandler(handler)
-    logger.setLevel(options.log_level.upper())
+def _example(name: str, program: Program) -> str:
+    example: str = import_module(f"acp_integration.cli.{name}").EXAMPLE
+    return " ".join(example.format(target=program.example_target).split())
 
 
-def _set_up_path(options: argparse.Namespace) -> None:
-    """Import the target from where it lives; a folder that happens to be the current one never shadows a library."""
-    here = os.getcwd()
-    if not sys.flags.safe_path and sys.path and sys.path[0] in ("", here):
-        del sys.path[0]
-        if options.app_dir is None:
-            sys.path.append(here)
-    if options.app_dir is not None:
-        sys.path.insert(0, os.path.abspath(options.app_dir))
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with a command line, and where the help is."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"{self.prog}: {message} (--help shows how)\n")

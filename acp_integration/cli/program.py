@@ -11,7 +11,7 @@ from acp_integration.caller import LOCAL, Caller
 from acp_integration.options import RuntimeOptions
 
 if TYPE_CHECKING:
-    from acp_integration.settings import AcpAgentSettings
+    from acp_integration.settings import AcpAgentSettings, AcpClientSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,11 @@ class Program(Protocol):
         """How the command line is called, for its help."""
         ...
 
+    @property
+    def example_target(self) -> str:
+        """What stands for the target in the examples of its help; empty if there is none."""
+        ...
+
     def add_arguments(self, command: ArgumentParser) -> None:
         """Add what says which agent is meant to a command: a TARGET, or whatever stands in its place."""
         ...
@@ -51,6 +56,18 @@ class Program(Protocol):
         """The module to run and the words behind it that serve the same agent on standard input and output."""
         ...
 
+    def load(self, options: Namespace) -> None:
+        """Import what the target lives in; called before any loop runs, so that Ctrl-C can end it."""
+        ...
+
     def open(self, options: Namespace) -> AbstractAsyncContextManager[Served]:
         """Start what the target lives in, and stop it at the end."""
+        ...
+
+    def add_client_arguments(self, command: ArgumentParser) -> None:
+        """Add what says whose clients are meant to a command."""
+        ...
+
+    def clients(self, options: Namespace) -> "Mapping[str, AcpClientSettings]":
+        """The settings of each client by its name; that of ``acp.client`` is named ``default``."""
         ...
