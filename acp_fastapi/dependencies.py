@@ -13,46 +13,30 @@ from acp_integration.client.sync import SyncAcpClient
 from acp_integration.errors import ConfigurationError
 from acp_integration.hosts.clients import DEFAULT, prefix_of
 
-Supply = Callable[[str], Callable[..., Awaitable[Any]]]
-
 _AnnotatedAlias: Any = type(Annotated[int, "only its type is wanted"])
 
 
-def _client(name: str) -> Callable[[HTTPConnection], Awaitable[AcpClient]]:
-    async def client(connection: HTTPConnection) -> AcpClient:
+def _supply(name: str, wrap: Callable[[AcpClient], Any]) -> Callable[[HTTPConnection], Awaitable[Any]]:
+    async def supply(connection: HTTPConnection) -> Any:
         for serving in servings(connection.scope.get("state", {})):
             if name in serving.clients:
-                return await serving.clients.opened(name)
+                return wrap(await serving.clients.opened(name))
         raise ConfigurationError(
             f"There is no client to inject: set {prefix_of(name)}.transport.*, and include the router of an AcpFastAPI "
             "in the application whose lifespan the server runs"
         )
 
-    return client
+    return supply
 
 
-def _sync_client(name: str) -> Callable[..., Awaitable[SyncAcpClient]]:
-    async def sync_client(connection: HTTPConnection) -> SyncAcpClient:
-        return SyncAcpClient(await _client(name)(connection))
-
-    return sync_client
-
-
-def _turn(name: str) -> Callable[..., Awaitable[TurnStream]]:
-    async def turn(connection: HTTPConnection) -> TurnStream:
-        return TurnStream(await _client(name)(connection))
-
-    return turn
-
-
-def _named(kind: type[Any], supply: Supply) -> Any:
+def _named(kind: type[Any], wrap: Callable[[AcpClient], Any]) -> Any:
     """`Annotated[kind, Depends(...)]` for the client of `acp.client`, and with ``["name"]`` for a named one."""
 
     class Named(_AnnotatedAlias, _root=True):  # type: ignore[misc, call-arg]  # how the standard library builds aliases
         def __getitem__(self, name: str) -> Any:
-            return Annotated[kind, Depends(supply(name))]
+            return Annotated[kind, Depends(_supply(name, wrap))]
 
-    return Named(kind, (Depends(supply(DEFAULT)),))
+    return Named(kind, (Depends(_supply(DEFAULT, wrap)),))
 
 
 if TYPE_CHECKING:
@@ -60,6 +44,6 @@ if TYPE_CHECKING:
     SyncClientDep = Annotated[SyncAcpClient, "the client of acp.client, blocking"]
     TurnDep = Annotated[TurnStream, "the client of acp.client"]
 else:
-    ClientDep = _named(AcpClient, _client)
-    SyncClientDep = _named(SyncAcpClient, _sync_client)
-    TurnDep = _named(TurnStream, _turn)
+    ClientDep = _named(AcpClient, lambda client: client)
+    SyncClientDep = _named(SyncAcpClient, SyncAcpClient)
+    TurnDep = _named(TurnStream, TurnStream)

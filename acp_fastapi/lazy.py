@@ -41,3 +41,7 @@ class LazyServing(ServingHost):
     def _begin_stop(self) -> None:
         if self.serving.endpoint is not None:
             self.serving.endpoint.begin_shutdown()
+
+    def _cut(self) -> None:
+        if self.serving.endpoint is not None:
+            self.serving.endpoint.cut()

@@ -2,7 +2,7 @@
 
 import inspect
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import Any, Final
@@ -13,11 +13,14 @@ from starlette.types import ASGIApp
 from acp_fastapi.router import AcpFastAPI
 from acp_fastapi.serving import BY_COMMAND, Serving, servings
 from acp_integration.cli.editor import app_dir_words
+from acp_integration.cli.main import main
 from acp_integration.cli.program import Served
 from acp_integration.cli.reloaders import refuse_autoreloader
 from acp_integration.discovery import resolve
 from acp_integration.errors import DiscoveryError
 from acp_integration.hosts.lifespan import lifespan
+from acp_integration.settings.client import AcpClientSettings
+from acp_integration.transports.guard import StandardStreams
 from acp_integration.transports.selection import require_served
 
 
@@ -25,6 +28,7 @@ class FastAPIProgram:
     """Serves the agent of an application, whose lifespan runs around it."""
 
     name: Final = "python -m acp_fastapi"
+    example_target: Final = "main:app"
 
     def add_arguments(self, command: ArgumentParser) -> None:
         """What names the application."""
@@ -36,11 +40,15 @@ class FastAPIProgram:
         """The same target, from wherever the process is started."""
         return ["acp_fastapi", "stdio", options.target, *app_dir_words(options)]
 
+    def load(self, options: Namespace) -> None:
+        """Import the target, which runs no lifespan yet."""
+        if options.command == "stdio":
+            refuse_autoreloader()
+        resolve(options.target)
+
     @asynccontextmanager
     async def open(self, options: Namespace) -> AsyncIterator[Served]:
         """Start the application, and find the agent in the state its lifespan yields."""
-        if options.command == "stdio":
-            refuse_autoreloader()
         BY_COMMAND.set(True)
         app, owner = _application(options.target)
         async with lifespan(app) as state:
@@ -49,6 +57,21 @@ class FastAPIProgram:
                 require_served(serving.declaration.settings, "stdio")
             serving.state.update(state)
             yield _served(serving)
+
+    def add_client_arguments(self, command: ArgumentParser) -> None:
+        """The clients are those that the module of the target declares, or its project."""
+        self.add_arguments(command)
+
+    def clients(self, options: Namespace) -> Mapping[str, AcpClientSettings]:
+        """The settings of each client by its name."""
+        names = vars(resolve(options.target.partition(":")[0]))
+        declared = [value.declaration.clients for value in names.values() if isinstance(value, AcpFastAPI)]
+        return {name: settings for clients in declared for name, settings in clients.items()}
+
+
+def start(arguments: Sequence[str], streams: StandardStreams | None) -> int:
+    """Run one command; returns the exit code."""
+    return main(FastAPIProgram(), arguments, streams)
 
 
 def _application(target: str) -> tuple[ASGIApp, AcpFastAPI | None]:

@@ -12,7 +12,6 @@ from inspect import Parameter, Signature
 from types import UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
-import anyio
 from fastapi import BackgroundTasks, Depends, FastAPI, Request, Response, UploadFile, params
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -26,7 +25,7 @@ from acp_fastapi.refusals import as_request_error
 from acp_integration.caller import LOCAL, Caller
 from acp_integration.endpoint.gate import no_body
 from acp_integration.errors import HandlerError
-from acp_integration.lending import Loan, Proceed
+from acp_integration.lending import Loan, Proceed, held
 from acp_integration.turns import Call
 
 T = TypeVar("T")
@@ -85,21 +84,9 @@ class Resolver:
     @asynccontextmanager
     async def constructed(self, factory: Callable[..., T], parameters: Sequence[Parameter]) -> AsyncIterator[T]:
         """Call a factory with its dependencies, which stay open as long as the block runs."""
-        route, done = self._route_for(factory, parameters), anyio.Event()
-
-        async def hold(*, task_status: anyio.abc.TaskStatus[T]) -> None:
-            async def proceed(values: Mapping[str, Any]) -> None:
-                task_status.started(factory(**values))
-                await done.wait()
-
-            await self._run(route, LOCAL, proceed)
-
-        try:
-            async with anyio.create_task_group() as tasks:
-                yield await tasks.start(hold)
-                done.set()
-        except ExceptionGroup as group:
-            raise group.exceptions[0] from None  # whoever starts the app reads the error itself
+        route = self._route_for(factory, parameters)
+        async with held(lambda proceed: self._run(route, LOCAL, proceed)) as values:
+            yield factory(**values)
 
     async def _run(self, route: BaseRoute, caller: Caller, proceed: Proceed[T]) -> T:
         self._app.dependency_overrides = self._served.dependency_overrides

@@ -58,7 +58,7 @@ class AcpFastAPI:
         self._principal = principal
         self._path = path
         self._lazily: WeakKeyDictionary[FastAPI, LazyServing] = WeakKeyDictionary()
-        self._declaration = Declaration(agent, discover, settings, client, customizers, plugins, _calling_module())
+        self.declaration = Declaration(agent, discover, settings, client, customizers, plugins, _calling_module())
 
     @cached_property
     def router(self) -> APIRouter:
@@ -69,8 +69,8 @@ class AcpFastAPI:
             DiscoveryError: if there is not exactly one agent.
         """
         router = APIRouter(route_class=GateRoute, lifespan=self._lifespan)
-        if self._declaration.candidate is not None:
-            path = (self._path or self._declaration.settings.endpoint_options().path).rstrip("/")
+        if self.declaration.candidate is not None:
+            path = (self._path or self.declaration.settings.endpoint_options().path).rstrip("/")
             for spelling in filter(None, (path, f"{path}/")):
                 router.add_api_route(spelling, self._gate(), methods=list(METHODS), include_in_schema=False)
         return router
@@ -93,7 +93,7 @@ class AcpFastAPI:
 
     @asynccontextmanager
     async def _lifespan(self, app: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
-        async with Serving(self, self._declaration, app).running() as serving:
+        async with Serving(self, self.declaration, app).running() as serving:
             yield {self._key: serving}
 
     async def _serving(self, scope: Mapping[str, Any]) -> Serving:
@@ -103,7 +103,7 @@ class AcpFastAPI:
         app = scope["app"]
         lazy = self._lazily.get(app)
         if lazy is None or not lazy.usable:
-            lazy = self._lazily[app] = LazyServing(Serving(self, self._declaration, app))
+            lazy = self._lazily[app] = LazyServing(Serving(self, self.declaration, app))
         await lazy.start()
         return lazy.serving
 

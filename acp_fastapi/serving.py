@@ -19,6 +19,7 @@ from acp_integration.binding.annotations import parameters_of
 from acp_integration.discovery import AgentCandidate
 from acp_integration.endpoint.asgi import AcpEndpoint
 from acp_integration.hosts.clients import SharedClients
+from acp_integration.plugins import Plugins
 from acp_integration.transports.selection import require_served
 
 BY_COMMAND: Final[ContextVar[bool]] = ContextVar("acp_fastapi_by_command", default=False)
@@ -39,7 +40,8 @@ class Serving:
     def __init__(self, owner: object, declaration: Declaration, app: FastAPI) -> None:
         self.owner = owner
         self.declaration = declaration
-        self.clients = SharedClients(declaration.clients, declaration.customizers)
+        plugins = Plugins(declaration.plugins, declaration.settings.host_options().plugins)
+        self.clients = SharedClients(declaration.clients, declaration.customizers, plugins)
         self.state: dict[str, Any] = {}
         self.builder: AgentBuilder | None = None
         self.factory: AgentFactory | None = None
@@ -69,7 +71,7 @@ class Serving:
         settings = self.declaration.settings
         resolver = Resolver(self._app, self.state)
         agent = await stack.enter_async_context(_constructed(candidate, resolver))
-        self.builder = AgentBuilder(agent, settings, scope=resolver)
+        self.builder = AgentBuilder(agent, settings, plugins=self.declaration.plugins, scope=resolver)
         self.factory = self.builder.build_factory()
         self.endpoint = AcpEndpoint(self.factory, settings=settings)
         stack.push_async_callback(_closed, self.endpoint)

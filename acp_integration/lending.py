@@ -4,11 +4,13 @@ This is how a framework's dependency injection surrounds a handler without shari
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from typing import Any, Final, Generic, TypeVar
 
 import anyio
+from anyio.abc import TaskStatus
 
 from acp_integration.errors import TurnCancelled
 
@@ -111,3 +113,34 @@ class Loan(Generic[T]):
         self._limit = asyncio.get_running_loop().call_later(CLEANUP_LIMIT, self._task.cancel)
         if self._values is None:
             self._task.cancel()
+
+
+@asynccontextmanager
+async def held(run: Callable[[Proceed[None]], Awaitable[None]]) -> AsyncIterator[Mapping[str, Any]]:
+    """The values that would be lent to a call, lent to a block instead.
+
+    Args:
+        run: runs a call with its values, and raises what the call raises.
+    """
+    done = anyio.Event()
+    failures: list[Exception] = []
+
+    async def hold(*, task_status: TaskStatus[Mapping[str, Any]]) -> None:
+        async def proceed(values: Mapping[str, Any]) -> None:
+            task_status.started(values)
+            await done.wait()
+            for failure in failures:
+                raise failure
+
+        await run(proceed)
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            values = await tasks.start(hold)
+            try:
+                yield values
+            except Exception as failure:  # noqa: BLE001  # raised again where the lender sees it
+                failures.append(failure)
+            done.set()
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None  # the error itself, as without a task beside it

@@ -10,6 +10,7 @@ from acp_integration.client.client import AcpClient
 from acp_integration.configuration.files import Files
 from acp_integration.errors import ConfigurationError
 from acp_integration.hosts.client import AcpClientHost
+from acp_integration.plugins import Plugins
 from acp_integration.settings.client import AcpClientSettings
 from acp_integration.transports.selection import select_client_transport
 
@@ -23,6 +24,7 @@ class SharedClients:
     Args:
         settings: the settings of each; that of ``acp.client`` is named ``default``.
         customizers: called with the builder of each, to add handlers.
+        plugins: what has more of them, by the name of a client.
 
     Raises:
         ConfigurationError: if settings name no single transport, or a capability lacks its handler.
@@ -32,8 +34,10 @@ class SharedClients:
         self,
         settings: Mapping[str, AcpClientSettings],
         customizers: Iterable[Callable[[ClientBuilder], object]] = (),
+        plugins: Plugins | None = None,
     ) -> None:
         self._settings = settings
+        self._plugins = plugins or Plugins()
         self._customizers = tuple(customizers)
         self._hosts = {name: self._build(name) for name in settings}
 
@@ -68,7 +72,8 @@ class SharedClients:
         transport = select_client_transport(settings, prefix)
         if transport is None:
             raise ConfigurationError(f"The client {name!r} has no transport: set {prefix}.transport.*")
-        return AcpClientHost(build_client(transport, settings, self._customizers, prefix=prefix))
+        customizers = [*self._customizers, *self._plugins.collect("acp_client_customizers", name=name)]
+        return AcpClientHost(build_client(transport, settings, customizers, prefix=prefix))
 
 
 def client_settings(mapping: Mapping[str, Any] | None = None, *, files: Files = ()) -> dict[str, AcpClientSettings]:
