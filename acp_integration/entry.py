@@ -3,6 +3,7 @@
 Imports next to nothing, because whatever it imports is found on the path that it is about to mend.
 """
 
+import gc
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -28,6 +29,8 @@ def enter(module: str, arguments: Sequence[str], extras: Mapping[str, str] = _NO
     mend_import_path(sys.path, arguments)
     try:
         serves = arguments[:1] == [_STDIO] and not _HELP.intersection(arguments)
+        if serves:
+            gc.disable()  # nothing of what is imported is garbage, and an editor waits; on again once it serves
         streams = import_module(_GUARD).guard_standard_streams() if serves else None
         code: int = import_module(module).start(arguments, streams)
     except KeyboardInterrupt:

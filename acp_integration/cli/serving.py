@@ -1,6 +1,7 @@
 """Serving one agent on standard input and output, from the first byte to the exit code."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -60,6 +61,8 @@ class _Server:
         with anyio.CancelScope() as self._main:
             async with self._opening() as served:
                 self._runtime = served.factory(self._transport(served), served.caller)
+                gc.freeze()  # what was imported stays, so no collection need look at it
+                gc.enable()
                 await self._runtime.serve()
         return INTERRUPTED if self._signal is signal.SIGINT else 0
 
