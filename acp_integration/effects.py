@@ -128,12 +128,13 @@ class ReopensSession(OpensSession):
         sessions, name = call.peer.sessions, call.session_id or ""
         before = sessions.find(name)
         record = before or sessions.add(opened(name, call.params))
-        record.replaying = True
+        record.replaying, journal = True, record.journal
         try:
             if self.store is not None:
                 await restore(self.store, call, record, self.declared)
             result = msgspec.json.decode(await self.inner(call))
         except BaseException:
+            record.journal = record.journal or journal
             if before is None:
                 sessions.remove(name)
             raise
@@ -154,6 +155,8 @@ class EndsSession(Effect):
         record = call.peer.sessions.find(call.session_id)
         if record is not None:
             await _save(record)
+        if self.store is not None and self.method == methods.SESSION_DELETE:
+            await self.store.delete(call.session_id or "", call.peer.caller.principal)
         call.peer.sessions.remove(call.session_id or "")
         return result
 

@@ -69,22 +69,13 @@ class ListStored(StoredHandler):
         return listed if page.next_cursor is None else {**listed, "nextCursor": page.next_cursor}
 
 
-class DeleteStored(StoredHandler):
-    """`session/delete`: the session is forgotten, if it is the caller's."""
-
-    async def invoke(self, invocation: Invocation) -> Any:
-        """Forget it; one that is not there is a success."""
-        await self.store.delete(invocation.session_id or "", invocation.call.peer.caller.principal)
-        return {}
-
-
 def add_stored_handlers(agent: BoundAgent, store: SessionStore) -> None:
     """Let the store answer what the agent has no handler for."""
     for method in (methods.SESSION_LOAD, methods.SESSION_RESUME):
         agent.handlers.setdefault(method, ReopenStored(method, store))
     agent.handlers.setdefault(methods.SESSION_LIST, ListStored(methods.SESSION_LIST, store))
-    agent.handlers.setdefault(methods.SESSION_DELETE, DeleteStored(methods.SESSION_DELETE, store))
-    agent.handlers.setdefault(methods.SESSION_CLOSE, EmptyAnswer(methods.SESSION_CLOSE))
+    for method in (methods.SESSION_CLOSE, methods.SESSION_DELETE):
+        agent.handlers.setdefault(method, EmptyAnswer(method))
 
 
 async def keep(store: SessionStore, call: Call, record: SessionRecord) -> None:
@@ -105,6 +96,7 @@ async def restore(store: SessionStore, call: Call, record: SessionRecord, declar
         await record.journal.release()
     found = await store.open(record.id, call.peer.caller.principal)
     if found is None:
+        record.journal = None
         return
     session, record.journal = found
     record.title, record.mode, record.state = session.title, session.mode, dict(session.state)

@@ -86,7 +86,11 @@ class DurableJournal:
         self._taken_over = None
         self._turn_ended.set()
         self._transcript.end_message()
-        self._flush(changes, turn=False)
+        try:
+            self._flush(changes, turn=False)
+        except Exception:  # the agent's state is no JSON, say
+            self._flush(turn=False)
+            raise
         try:
             await self._caught_up()
         except asyncio.CancelledError:
@@ -110,6 +114,7 @@ class DurableJournal:
         return replay(await self._thread.run(self._thread.tables.entries, self._session))
 
     def _flush(self, changes: Mapping[str, Any] | None = None, *, turn: bool | None = None) -> None:
+        fields = _frozen(changes or {})
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -122,7 +127,7 @@ class DurableJournal:
             holder=self._holder,
             gone=gone,
             entries=entries,
-            fields=_frozen(changes or {}),
+            fields=fields,
             turn=turn,
         )
         self._asked += 1

@@ -28,7 +28,7 @@ class MemoryStore:
 
     async def create(self, session: StoredSession) -> "MemoryJournal":
         """Keep a new session; who created it holds it."""
-        kept = _Kept(dataclasses.replace(session, updated_at=_now()))
+        kept = _Kept(dataclasses.replace(_copied(session), updated_at=_now()))
         self._kept[session.id] = kept
         while len(self._kept) > self._most:
             del self._kept[next(iter(self._kept))]
@@ -40,7 +40,7 @@ class MemoryStore:
         if kept is None or kept.session.owner != owner:
             return None
         kept.take_over()
-        return kept.session, MemoryJournal(kept, self._touch)
+        return _copied(kept.session), MemoryJournal(kept, self._touch)
 
     async def page(self, owner: str | None, *, cwd: str | None, cursor: str | None) -> Page:
         """One page of an owner's sessions, newest first; a cursor is the id of the last one before."""
@@ -158,6 +158,11 @@ class MemoryJournal:
         if taken_over is not None:
             taken_over()
         return False
+
+
+def _copied(session: StoredSession) -> StoredSession:
+    """A session that shares no state with another one, as if it had been written and read."""
+    return dataclasses.replace(session, state=msgspec.json.decode(msgspec.json.encode(session.state)))
 
 
 def _now() -> str:
