@@ -3,15 +3,15 @@
 Durations are seconds, sizes are bytes; None means no limit. Light on purpose: serving needs no settings library.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 MIB: Final = 1024 * 1024
 DEFAULT_REQUEST_TIMEOUT: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeOptions:
+class RuntimeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What bounds an agent on one connection."""
 
     request_timeout: float | None = DEFAULT_REQUEST_TIMEOUT
@@ -27,8 +27,7 @@ class RuntimeOptions:
     max_message_size: int = 32 * MIB
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointOptions:
+class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What bounds an endpoint that serves an agent over HTTP and WebSocket."""
 
     path: str = "/acp"
@@ -53,8 +52,7 @@ class EndpointOptions:
     initialize_timeout: float = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerOptions:
+class ListenerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where an endpoint's own listener binds; host None is loopback only, port 0 any free port."""
 
     host: str | None = None
@@ -62,8 +60,7 @@ class ListenerOptions:
     max_concurrent_streams_per_connection: int = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostOptions:
+class HostOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the framework that holds an agent acts on."""
 
     enabled: bool = True
@@ -73,8 +70,7 @@ class HostOptions:
     plugins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientOptions:
+class ClientOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What bounds a client and the transport it speaks over."""
 
     request_timeout: float | None = DEFAULT_REQUEST_TIMEOUT

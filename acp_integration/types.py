@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -21,8 +20,7 @@ class WireValue(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """Plain text or Markdown."""
 
     text: str
@@ -32,8 +30,7 @@ class Text:
         return {"type": "text", "text": self.text}
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(msgspec.Struct, frozen=True):
     """An image: bytes, or base64 text that is sent as it is."""
 
     data: bytes | str
@@ -46,8 +43,7 @@ class Image:
         return _without_none(block)
 
 
-@dataclass(frozen=True, slots=True)
-class Audio:
+class Audio(msgspec.Struct, frozen=True):
     """A sound: bytes, or base64 text that is sent as it is."""
 
     data: bytes | str
@@ -58,8 +54,7 @@ class Audio:
         return {"type": "audio", "data": _base64(self.data), "mimeType": self.mime_type}
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True):
     """A resource whose contents come along: text, or bytes."""
 
     uri: str
@@ -75,8 +70,7 @@ class Resource:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceLink:
+class ResourceLink(msgspec.Struct, frozen=True, kw_only=True):
     """A reference to something the agent can fetch; `size` is bytes."""
 
     uri: str
@@ -101,8 +95,7 @@ class ResourceLink:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent does with a tool; None leaves a field out.
 
     Attributes:
@@ -139,8 +132,7 @@ class ToolCall:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(msgspec.Struct, frozen=True):
     """One `session/update`, of a kind this version knows or of one it does not.
 
     Attributes:

@@ -5,10 +5,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Final
 
 import anyio
+import msgspec
 
 from acp_integration.assembly import AgentFactory
 from acp_integration.cli.interruption import Interruption, run_interruptibly
@@ -85,5 +85,5 @@ def _options(served: Served, options: Namespace) -> tuple[EndpointOptions, Liste
     else:
         endpoint, listener = served.settings.endpoint_options(), served.settings.listener_options()
     if options.host is not None:
-        listener = replace(listener, host=options.host)
-    return endpoint, listener if options.port is None else replace(listener, port=options.port)
+        listener = msgspec.structs.replace(listener, host=options.host)
+    return endpoint, listener if options.port is None else msgspec.structs.replace(listener, port=options.port)

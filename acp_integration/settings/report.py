@@ -1,10 +1,12 @@
 """Effective settings and where each one came from, for people who wonder."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType
 from typing import Any, Final
+
+import msgspec
 
 from acp_integration.configuration.keys import dotted
 from acp_integration.configuration.schema import Key, schema_of
@@ -69,7 +71,7 @@ def _without_default(key: Key, found: list[Any]) -> str:
 
 def _defaults(options: Any, key: Key) -> Iterator[Any]:
     name = key.path[-1].replace("-", "_")
-    return (getattr(options, field.name) for field in fields(options) if field.name == name)
+    return (getattr(options, field.name) for field in msgspec.structs.fields(options) if field.name == name)
 
 
 def _default_written(key: Key, value: Any) -> str:

@@ -1,10 +1,10 @@
 """What all settings have in common: they cannot be changed, refuse unknown names and pass on only what is set."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from datetime import timedelta
 from typing import Any, ClassVar, Self, TypeVar, get_args
 
+import msgspec
 from pydantic import BaseModel, ConfigDict
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -12,7 +12,7 @@ from acp_integration.configuration.files import Files
 from acp_integration.configuration.loading import Loaded, read, read_mapping
 from acp_integration.configuration.places import Places
 
-Options = TypeVar("Options")
+Options = TypeVar("Options", bound=msgspec.Struct)
 
 
 class Section(BaseModel):
@@ -99,11 +99,11 @@ def options_of(options: type[Options], *sections: BaseModel) -> Options:
     """The options that some settings ask for: only what is set is passed on, so that each default has one home.
 
     Args:
-        options: a dataclass of options.
+        options: a class of options.
         sections: where to look for each of its fields, the first one that has it set deciding.
     """
     chosen = {}
-    for field in fields(options):  # type: ignore[arg-type]
+    for field in msgspec.structs.fields(options):
         values = (getattr(section, field.name, None) for section in sections)
         value = next((value for value in values if value is not None), None)
         if value is not None:
