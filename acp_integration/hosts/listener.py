@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 _LOOPBACK: Final = ("127.0.0.1", "::1")
 _BACKLOG: Final = 1024
 _TRIES: Final = 20
+_KEEP_ALIVE: Final = 75.0
 _MESSAGE_OVERHEAD: Final = 1024
 _SERVER_STOPS_WITHIN: Final = 3.0
 
@@ -129,6 +130,8 @@ def _server_config(bound: Sequence[socket.socket], options: ListenerOptions, max
     config.include_server_header = False
     config.h2_max_concurrent_streams = options.max_concurrent_streams_per_connection
     config.keep_alive_max_requests = 2**31
+    # Longer than clients keep an unused connection, or their next POST meets one that is just being closed.
+    config.keep_alive_timeout = _KEEP_ALIVE
     # The endpoint closes what is too long itself, and says so.
     config.websocket_max_message_size = max_message_size + _MESSAGE_OVERHEAD
     config.graceful_timeout = _SERVER_STOPS_WITHIN / 2
