@@ -38,14 +38,25 @@ def unknown_session(session_id: str) -> Fault:
 def fault_of(error: BaseException, method: str) -> Fault:
     """Turn what a handler raised into what the peer may know; the rest is logged here and only here."""
     if isinstance(error, RequestError | PeerError):
-        return Fault(error.code, error.message, error.data)
+        return _chosen(error.code, error.message, error.data, error, method)
     if isinstance(error, InvalidParams):
         return Fault(jsonrpc.INVALID_PARAMS, f"Invalid params: {error}")
     if isinstance(error, TurnCancelled | asyncio.CancelledError):
         return CANCELLED
     if sdk.is_request_error(error):
-        return Fault(int(error.code), str(error), error.data)  # type: ignore[attr-defined]  # checked by is_request_error
+        return _chosen(error.code, str(error), error.data, error, method)  # type: ignore[attr-defined]  # checked by is_request_error
     return _internal(error, method)
+
+
+def _chosen(code: Any, message: Any, data: Any, error: BaseException, method: str) -> Fault:
+    """The answer that a handler chose, if it is one: a request whose answer cannot be written stays unanswered."""
+    try:
+        jsonrpc.error_frame(None, code, message, data)
+    except Exception:
+        logger.warning("The %s handler raised an error that is no JSON", method, exc_info=True)
+        return _internal(error, method)
+    usable = isinstance(code, int) and isinstance(message, str)
+    return Fault(int(code), message, data) if usable else _internal(error, method)
 
 
 def _internal(error: BaseException, method: str) -> Fault:

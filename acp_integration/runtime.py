@@ -9,6 +9,7 @@ import anyio
 
 from acp_integration.binding import BoundAgent
 from acp_integration.caller import LOCAL, Caller
+from acp_integration.calltasks import CallTasks
 from acp_integration.cancellation import Cause
 from acp_integration.connection import Connection
 from acp_integration.dispatch import Dispatch
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 UNREACHABLE_GRACE: Final = 1.0
 """Seconds that cancelled handlers get for their clean-up when nobody can read what they send."""
+REFUSAL_SECONDS: Final = 1.0
+"""Seconds that aborted handlers get to end; one that swallows every cancellation is left behind then."""
 
 
 class AgentRuntime:
@@ -38,8 +41,7 @@ class AgentRuntime:
         self._peer = Peer(self._connection, caller, self._options)
         self._agent = agent.connect(self._peer)
         self._dispatch = Dispatch(self._agent, self._peer, self._spawn)
-        # Of the standard library, which makes tasks at a fifth of the cost; each call has a scope of its own.
-        self._calls = asyncio.TaskGroup()
+        self._tasks = CallTasks()
         self._running: set[Call] = set()
         self._reading: anyio.CancelScope | None = None
         self._changed = anyio.Event()
@@ -84,13 +86,14 @@ class AgentRuntime:
                 await self._transport.aclose()
 
     async def _serve_calls(self) -> None:
-        async with self._calls:
-            try:
-                await self._read()
-                await self._wind_down()
-            finally:
-                for call in self._running:
-                    call.hard.cancel()
+        try:
+            await self._read()
+            await self._wind_down()
+        finally:
+            for call in self._running:
+                call.hard.cancel()
+            with anyio.CancelScope(shield=True):
+                await self._tasks.end(REFUSAL_SECONDS)
 
     async def _read(self) -> None:
         with anyio.CancelScope() as self._reading:
@@ -138,7 +141,7 @@ class AgentRuntime:
     def _spawn(self, call: Call) -> None:
         call.after_answer(self._notice)
         self._running.add(call)
-        self._calls.create_task(self._run(call), name=call.method)
+        self._tasks.start(self._run(call), call.method)
 
     async def _run(self, call: Call) -> None:
         try:

@@ -3,12 +3,29 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
-from acp_integration import AcpSession, PromptContext, SyncPromptContext, acp_agent, current_turn, on, publish
+from acp_integration import (
+    AcpSession,
+    PromptContext,
+    RequestError,
+    SyncPromptContext,
+    acp_agent,
+    current_turn,
+    on,
+    publish,
+)
 
 started: list[str] = []
 """What began, in the order it began: read by the tests that run in the same process."""
+UNSENDABLE: Final[dict[str, tuple[Any, ...]]] = {
+    "code": ("none", "text"),
+    "data": (-32010, "text", object()),
+    "message": (-32010, object()),
+    "text": (-32010, "a lone surrogate \ud800"),
+}
+"""Arguments of errors that cannot be sent."""
 
 
 async def obey(turn: PromptContext, text: str) -> Any:
@@ -33,6 +50,10 @@ async def obey(turn: PromptContext, text: str) -> Any:
             await swallow(turn, rest)
         case "fail":
             raise RuntimeError("a secret in the text")
+        case "unsendable":
+            raise RequestError(*UNSENDABLE[rest])
+        case "refuse":
+            await refuse(turn)
         case "exit":
             raise SystemExit(7)
         case "late":
@@ -68,6 +89,14 @@ async def be_stubborn(turn: PromptContext) -> None:
             started.append("cancelled once")
             if started.count("cancelled once") > 1:
                 raise
+
+
+async def refuse(turn: PromptContext) -> None:
+    """Swallows every cancel, until the test is over."""
+    await turn.send_message("waiting")
+    while "test over" not in started:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3600)
 
 
 async def swallow(turn: PromptContext, rest: str) -> None:

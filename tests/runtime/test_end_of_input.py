@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 import anyio
+from rule_agents import started
 
 CANCELLED = {"stopReason": "cancelled"}
 
@@ -40,6 +41,20 @@ async def test_the_abort_timeout_ends_a_handler_that_does_not_end(connect: Any) 
         await peer.says("waiting")
         await peer.end_input()
         assert (await peer.answer(prompt))["result"] == CANCELLED
+
+
+async def test_a_handler_that_swallows_every_cancel_holds_no_connection_open(connect: Any) -> None:
+    async with connect(settings={"drain-timeout": "0s", "abort-timeout": "100ms"}) as peer:
+        await peer.initialize()
+        prompt = peer.prompt(await peer.new_session(), "refuse")
+        await peer.write(prompt)
+        await peer.says("waiting")
+        await peer.end_input()
+        with anyio.fail_after(10):
+            await peer.ended.wait()
+        assert (await peer.answer(prompt))["result"] == CANCELLED
+        started.append("test over")
+        await anyio.wait_all_tasks_blocked()
 
 
 async def test_a_turn_that_needs_the_client_is_cancelled_at_the_end_of_input(connect: Any) -> None:

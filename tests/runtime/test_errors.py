@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from rule_agents import UNSENDABLE
 
 BAD_FRAMES = [
     (b"{bad", -32700),
@@ -89,6 +90,20 @@ async def test_the_text_of_an_exception_stays_here(connect: Any) -> None:
         assert (error["code"], error["message"]) == (-32603, "Internal error")
         assert set(error["data"]) == {"correlationId"}
         assert "secret" not in json.dumps(peer.log)
+
+
+@pytest.mark.parametrize("what", sorted(UNSENDABLE))
+async def test_an_error_that_is_no_json_is_an_internal_error_and_ends_nothing(connect: Any, what: str) -> None:
+    async with connect() as peer:
+        await peer.initialize()
+        session = await peer.new_session()
+        prompt = peer.prompt(session, f"unsendable:{what}")
+        await peer.write(prompt)
+        error = (await peer.answer(prompt))["error"]
+        assert (error["code"], error["message"]) == (-32603, "Internal error")
+        following = peer.prompt(session, "echo:still here")
+        await peer.write(following)
+        assert "result" in await peer.answer(following)
 
 
 async def test_a_handler_that_wants_to_end_the_process_ends_its_turn_only(connect: Any) -> None:
