@@ -156,17 +156,21 @@ def _named_store(settings: Any, agent: Any) -> SessionStore | None:
 def _instance_of(agent: Any) -> tuple[Any, Any]:
     """The declared class or function, and what is served of it."""
     if isinstance(agent, AgentCandidate):
-        return _instance_of(agent.agent_class) if _is_made_here(agent) else (agent.agent_class, agent.instance)
+        if _is_made_here(agent):
+            return _instance_of(agent.agent_class)
+        return agent.agent_class, _made(agent.agent_class, lambda: agent.instance)
     if is_sdk_agent(agent):
         return agent, None
     if inspect.isfunction(agent):
         return agent, agent
-    if not inspect.isclass(agent):
-        return _declared_class(agent), agent
+    return (agent, _made(agent, agent)) if inspect.isclass(agent) else (_declared_class(agent), agent)
+
+
+def _made(owner: Callable[..., Any], make: Callable[[], Any]) -> Any:
     try:
-        return agent, agent()
+        return make()
     except Exception as error:
-        name = f"{agent.__module__}.{agent.__qualname__}"
+        name = f"{owner.__module__}.{owner.__qualname__}"
         problem = f"{name} cannot be made without arguments ({error!r}): pass an instance"
         raise HandlerError(problem, owner=name) from error
 

@@ -13,7 +13,7 @@ from acp_integration.errors import AcpError, ConfigurationError, DiscoveryError
 
 EXIT_FAILED: Final = 1
 # The way to the application's code, which is not where it failed.
-_WAY: Final = (
+_ON_THE_WAY: Final = (
     "<frozen",
     *(str(Path(module.__file__ or "").parent) + os.sep for module in (acp_integration, importlib)),
 )
@@ -33,5 +33,5 @@ def say_failure(name: str, error: AcpError) -> int:
 def _place_of(cause: BaseException | None) -> str:
     """Where the application's own code raised what is behind an error; nothing if none of it did."""
     frames = traceback.extract_tb(cause.__traceback__) if cause is not None else []
-    theirs = [frame for frame in frames if not frame.filename.startswith(_WAY)]
+    theirs = [frame for frame in frames if not frame.filename.startswith(_ON_THE_WAY)]
     return f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""

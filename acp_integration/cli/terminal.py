@@ -31,6 +31,8 @@ class Terminal:
 
     async def show(self, update: Update) -> None:
         """Show one update."""
+        if update.kind in ("tool_call", "tool_call_update"):
+            self._remember(update.raw)
         if self._json:
             _put(f"{json.dumps(update.raw)}\n")
         elif update.kind == "agent_message_chunk":
@@ -42,6 +44,7 @@ class Terminal:
 
     def finish(self, stop_reason: str) -> None:
         """Show how the turn ended."""
+        self._titles.clear()
         if self._json:
             _put(f"{json.dumps({'stopReason': stop_reason})}\n")
             return
@@ -61,31 +64,33 @@ class Terminal:
 
     async def permit(self, request: Any) -> str | None:
         """Answer a permission request: as told on the command line, by the person, or with a refusal."""
-        title = _plain(request.tool_call.title or "go on")
+        call = request.tool_call
+        title = _plain(call.title or self._titles.get(call.tool_call_id, call.tool_call_id))
         if self._approve:
             return option_of_kind(request, "allow_once", "allow_always")
         if self._person and not self._deny:
-            return await self._ask(title, request.options)
+            return await self._ask(title, request)
         if not self._deny:
             self._aside(f"refused, nobody can be asked (--approve-all allows it): {title}")
         return deny(request)
 
-    async def _ask(self, title: str, options: Any) -> str | None:
+    async def _ask(self, title: str, request: Any) -> str | None:
         self._end_line()
         print(f"The agent asks: {title}", file=sys.stderr)
-        for number, option in enumerate(options, 1):
+        for number, option in enumerate(request.options, 1):
             print(f"  {number}. {_plain(option.name)}", file=sys.stderr)
         print("Choose a number, anything else refuses: ", end="", file=sys.stderr, flush=True)
         answer = await self._lines.next() or ""
         chosen = int(answer) - 1 if answer.isdecimal() else -1
-        return options[chosen].option_id if 0 <= chosen < len(options) else None
+        return request.options[chosen].option_id if 0 <= chosen < len(request.options) else deny(request)
 
     def _tool_line(self, raw: Any) -> str:
-        """What a tool call does; later updates of it may leave out its title."""
+        return f"* {self._titles[raw.get('toolCallId', '')]} {raw.get('status') or ''}".rstrip()
+
+    def _remember(self, raw: Any) -> None:
+        """Keep what a tool call does: later updates of it, and questions about it, may leave that out."""
         call = raw.get("toolCallId", "")
-        title = raw.get("title") or self._titles.get(call, call)
-        self._titles[call] = title
-        return f"* {title} {raw.get('status') or ''}".rstrip()
+        self._titles[call] = raw.get("title") or self._titles.get(call, call)
 
     def _stream(self, text: str) -> None:
         _put(_plain(text) if self._screen else text)

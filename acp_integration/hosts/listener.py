@@ -1,6 +1,7 @@
 """The host of a listener of our own: an endpoint on a port, over HTTP/1.1 and HTTP/2, with no application around it."""
 
 import logging
+import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 _LOOPBACK: Final = ("127.0.0.1", "::1")
 _BACKLOG: Final = 1024
 _TRIES: Final = 20
-_KEEP_ALIVE: Final = 75.0
+_KEEP_ALIVE: Final = 20.0
 _MESSAGE_OVERHEAD: Final = 1024
 _SERVER_STOPS_WITHIN: Final = 3.0
 
@@ -125,12 +126,13 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _server_config(bound: Sequence[socket.socket], options: ListenerOptions, max_message_size: int) -> Any:
     config = Config()
-    config.bind = [f"fd://{listening.fileno()}" for listening in bound]
+    config.bind = [f"fd://{listening.detach()}" for listening in bound]  # the server closes what it is given
     config.errorlog = logger
     config.include_server_header = False
     config.h2_max_concurrent_streams = options.max_concurrent_streams_per_connection
     config.keep_alive_max_requests = 2**31
-    # Longer than clients keep an unused connection, or their next POST meets one that is just being closed.
+    # Longer than clients keep an unused connection, or their next POST meets one that is just being closed; no longer
+    # than needed, because the server keeps also those that were closed for that time.
     config.keep_alive_timeout = _KEEP_ALIVE
     # The endpoint closes what is too long itself, and says so.
     config.websocket_max_message_size = max_message_size + _MESSAGE_OVERHEAD

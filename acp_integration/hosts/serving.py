@@ -91,8 +91,9 @@ class ServingHost(ABC):
             if not self._stopping.claimed:
                 await self._serve(self._has_started)
         except Exception as error:
-            self._started.fail(error)
-            raise
+            if self._started.done():
+                raise
+            self._started.fail(error)  # which `start` raises
         finally:
             self._finish()
 
