@@ -3,11 +3,16 @@
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
 
 from acp_integration.testing.conformance import Cell
 from acp_integration.testing.conformance.suite import *  # noqa: F403
 from examples.fastapi_app.main import app
-from tests.conformance.cells import REPO_ROOT, as_server, under_uvicorn
+from tests.conformance.cells import REPO_ROOT, free_port, under_uvicorn, until_up
 
 APP = "examples.fastapi_app.main:app"
 
@@ -21,11 +26,22 @@ def uvicorn():
     return under_uvicorn(app)
 
 
-hypercorn = as_server("hypercorn", "--bind", "127.0.0.1:{port}", APP)
+@asynccontextmanager
+async def hypercorn() -> AsyncIterator[str]:
+    config = Config()
+    config.bind = [f"127.0.0.1:{await free_port()}"]
+    stopping = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(serve, app, config, shutdown_trigger=stopping.wait))
+        await until_up(f"http://{config.bind[0]}/")
+        yield f"http://{config.bind[0]}/acp"
+        stopping.set()
+
+
 MOUNTED = "a mounted application answers POST on its bare path with a redirect, and refuses the handshake there"
 
 CELLS = [
-    Cell(name="fastapi-stdio", transport="stdio", host=as_process),
+    Cell(name="fastapi-stdio", transport="stdio", host=as_process, smoke=True),
     Cell(name="fastapi-uvicorn-http", transport="http", host=uvicorn),
     Cell(name="fastapi-uvicorn-websocket", transport="websocket", host=uvicorn),
     Cell(name="fastapi-hypercorn-http", transport="http", host=hypercorn),
