@@ -1,7 +1,6 @@
 """The host of a listener of our own: an endpoint on a port, over HTTP/1.1 and HTTP/2, with no application around it."""
 
 import logging
-import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack

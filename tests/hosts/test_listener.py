@@ -2,6 +2,7 @@
 
 import json
 import socket
+from pathlib import Path
 
 import anyio
 import httpx2
@@ -50,6 +51,25 @@ async def test_http_and_websocket_are_served_on_one_path_until_it_is_stopped(bou
         await stopped
         await host.termination()
     assert host.stop_gracefully() is stopped
+
+
+def open_descriptors():
+    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
+
+
+async def test_a_listener_that_was_stopped_leaves_no_descriptor_and_no_complaint(bound, caplog):
+    async def start_and_stop():
+        async with AcpListenerHost(make_endpoint(), ListenerOptions(port=0)):
+            pass
+
+    with bound():
+        await start_and_stop()
+        before = open_descriptors()
+        await start_and_stop()
+    assert open_descriptors() == before
+    assert not [
+        record for record in caplog.records if record.name.startswith("acp_integration") and record.levelno > 20
+    ]
 
 
 async def test_a_client_that_leaves_ends_nothing(bound):
