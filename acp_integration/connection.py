@@ -59,7 +59,8 @@ class Connection:
 
     def write(self, frame: bytes, session: str | None = None, answers: RequestId | None = None) -> None:
         """Queue one frame behind all that were written before."""
-        logger.debug("-> %s", _Shown(frame))
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("-> %s", frame.decode("utf-8", "replace"))
         self.transport.write(frame, session, answers)
 
     def notify(self, method: str, params: bytes, session: str | None = None) -> None:
@@ -159,18 +160,6 @@ class Pace:
             await self._flow.drain()
         self._sent = 0
         self._since = self._clock()
-
-
-class _Shown:
-    """A frame in a log line: decoded only if the line is really written."""
-
-    __slots__ = ("_frame",)
-
-    def __init__(self, frame: bytes) -> None:
-        self._frame = frame
-
-    def __str__(self) -> str:
-        return self._frame.decode("utf-8", "replace")
 
 
 def _nothing() -> None:

@@ -27,6 +27,7 @@ class ArgumentPlan:
         suppliers: what gives the value of each parameter; may give an awaitable where `waits` names it.
         waits: the parameters whose value may have to be awaited.
         kinds: the kinds of values among them.
+        needs_sdk: whether there is a model of the SDK among them.
         scoped: what surrounds the call and supplies the parameters that are not among the suppliers.
     """
 
@@ -34,26 +35,19 @@ class ArgumentPlan:
     suppliers: Mapping[str, Callable[[Invocation], Any]]
     waits: frozenset[str]
     kinds: frozenset[Kind]
+    needs_sdk: bool
     scoped: Scoped | None
 
-    async def supply(self, invocation: Invocation, given: Mapping[str, Any]) -> "Arguments":
-        """The arguments of one call; `given` are those of the surrounding scope."""
-        if Kind.SDK_MODEL in self.kinds and not sdk.is_loaded():
+    async def supply(self, invocation: Invocation, given: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The arguments of one call, by position and by name; `given` are those of the surrounding scope."""
+        if self.needs_sdk and not sdk.is_loaded():
             await anyio.to_thread.run_sync(sdk.load)
         values = {name: supplier(invocation) for name, supplier in self.suppliers.items()}
         for name in self.waits:
             if inspect.isawaitable(values[name]):
                 values[name] = await values[name]
         values.update(given)
-        return Arguments([values.pop(name) for name in self.positional], values)
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """The arguments of one call."""
-
-    positional: Sequence[Any]
-    named: Mapping[str, Any]
+        return [values.pop(name) for name in self.positional], values
 
 
 def plan_arguments(
@@ -95,7 +89,8 @@ def plan_arguments(
     known = {*suppliers, *(parameter.name for parameter in claimed)}
     positional = (each.name for each in parameters if each.kind is Parameter.POSITIONAL_ONLY and each.name in known)
     scoped = scope.prepare(handler, claimed) if scope is not None and claimed else None
-    return ArgumentPlan(tuple(positional), suppliers, frozenset(waits), frozenset(kinds), scoped)
+    needs_sdk = Kind.SDK_MODEL in kinds
+    return ArgumentPlan(tuple(positional), suppliers, frozenset(waits), frozenset(kinds), needs_sdk, scoped)
 
 
 def _resolving(resolver: ArgumentResolver, parameter: Parameter) -> Callable[[Invocation], Any]:

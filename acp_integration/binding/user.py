@@ -65,8 +65,8 @@ class UserHandler(BoundHandler):
 
     async def invoke(self, invocation: Invocation) -> Any:
         """Find the arguments, call the function, and send what it yields."""
-        arguments = await self._plan.supply(invocation, invocation.given)
-        call = functools.partial(self._function, *arguments.positional, **arguments.named)
+        positional, named = await self._plan.supply(invocation, invocation.given)
+        call = functools.partial(self._function, *positional, **named)
         if self._sync:
             return await self._run_sync(call, invocation.turn)
         return await self._drained(await settled(call()), invocation.turn)

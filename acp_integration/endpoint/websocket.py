@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import anyio
@@ -24,6 +24,9 @@ INTERNAL_ERROR: Final = 1011
 
 STALL_LIMIT: Final = 60.0
 """Seconds that sending one frame may take before the peer counts as gone."""
+
+SLACK: Final = 1.0
+"""Seconds by which these limits may be missed, so that not every frame needs a timer of its own."""
 
 FAREWELL: Final = 2.0
 """Seconds that the frame being sent may still take once the socket must close."""
@@ -49,7 +52,7 @@ class WebSocketConnection:
         self._reason = ""
         self._sending: anyio.CancelScope | None = None
         self._wake = anyio.Event()
-        self._relieved = anyio.Event()
+        self._relieved: anyio.Event | None = None
         self._gone = anyio.Event()
         self._done = anyio.Event()
 
@@ -86,6 +89,8 @@ class WebSocketConnection:
     async def drain(self) -> None:
         """Wait until the peer has read enough, or can read no more."""
         while self.congested and not self._gone.is_set():
+            if self._relieved is None:
+                self._relieved = anyio.Event()
             await self._relieved.wait()
 
     async def wait_broken(self) -> None:
@@ -119,7 +124,7 @@ class WebSocketConnection:
         """The peer is gone: nothing more is received, and what is written is dropped."""
         self.inbox.close()
         self._gone.set()
-        self._relieved.set()
+        self._relieve()
         self._wake.set()
 
     def ended(self) -> None:
@@ -131,31 +136,33 @@ class WebSocketConnection:
     async def send_all(self) -> None:
         """Be the one writer, until the socket is closed or lost."""
         while True:
-            while self._outbox and not self._gone.is_set():
-                if not await self._send_next():
-                    return
+            if not await self._within_limit(self._send_queued):
+                return
             if self.closing_code is not None:
-                await self._try_to_send({"type": "websocket.close", "code": self.closing_code, "reason": self._reason})
+                await self._within_limit(self._send_close)
                 return
             if self._gone.is_set():
                 return
             await self._wake.wait()
             self._wake = anyio.Event()
 
-    async def _send_next(self) -> bool:
-        frame = self._outbox.popleft()
-        self._outbox_bytes -= len(frame)
-        sent = await self._try_to_send({"type": "websocket.send", "text": frame.decode("utf-8", "replace")})
-        self.last_frame_at = anyio.current_time()
-        self._relieved.set()
-        self._relieved = anyio.Event()
-        return sent
+    async def _send_queued(self) -> None:
+        while self._outbox and not self._gone.is_set():
+            self._allow_more_time()
+            frame = self._outbox.popleft()
+            self._outbox_bytes -= len(frame)
+            await self._send({"type": "websocket.send", "text": frame.decode("utf-8", "replace")})
+            self.last_frame_at = anyio.current_time()
+            self._relieve()
 
-    async def _try_to_send(self, message: dict[str, object]) -> bool:
+    async def _send_close(self) -> None:
+        await self._send({"type": "websocket.close", "code": self.closing_code, "reason": self._reason})
+
+    async def _within_limit(self, send: Callable[[], Awaitable[None]]) -> bool:
         """Whether the socket can still be written to."""
-        with anyio.move_on_after(STALL_LIMIT if self.closing_code is None else FAREWELL) as self._sending:
+        with anyio.move_on_after(self._limit) as self._sending:
             try:
-                await self._send(message)
+                await send()
             except Exception:  # each server has its own error for a peer that left
                 logger.debug("A WebSocket broke while it was written", exc_info=True)
                 self.fail(INTERNAL_ERROR, "send failed")
@@ -163,6 +170,21 @@ class WebSocketConnection:
         if self._sending.cancelled_caught:
             self.fail(INTERNAL_ERROR, "the peer does not read")
         return True
+
+    @property
+    def _limit(self) -> float:
+        return STALL_LIMIT if self.closing_code is None else FAREWELL
+
+    def _allow_more_time(self) -> None:
+        """Give the next frame its own time, unless what is left comes close to it."""
+        deadline = anyio.current_time() + self._limit
+        if self._sending is not None and abs(deadline - self._sending.deadline) >= SLACK:
+            self._sending.deadline = deadline
+
+    def _relieve(self) -> None:
+        if self._relieved is not None:
+            self._relieved.set()
+            self._relieved = None
 
     def _empty(self) -> None:
         self._outbox.clear()
