@@ -164,8 +164,10 @@ def _framework(samples: Samples, measure: str, command: tuple[str, ...], bare: s
     with Process((sys.executable, "-c", f"{bare}; print(flush=True); input()"), environ(**variables)) as process:
         assert process.stdout.read(1) == b"\n"
         imported = time.perf_counter() - began
-    initialized, _ = _started(StdioParty(OURS, command))
-    samples.add(measure, OURS, initialized - imported * 1e3)
+    with StdioParty(OURS, command).running() as (driver, process):
+        driver.initialize()
+        initialized = time.perf_counter() - process.spawned
+    samples.add(measure, OURS, (initialized - imported) * 1e3)
 
 
 def _grow(samples: Samples, what: str, more: Callable[[int], None], cost: Callable[[], float]) -> None:
