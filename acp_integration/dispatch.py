@@ -1,7 +1,4 @@
-"""From a frame to a call: what it is, whether it is admitted, and when it may start.
-
-Everything here happens when the frame is read, and nothing here waits.
-"""
+"""From a frame to a call, when it is read: what it is, whether it is admitted, when it starts. Nothing waits here."""
 
 import logging
 import time
@@ -81,6 +78,7 @@ class Dispatch:
         self._spawn = spawn
         self._schedule = Schedule()
         self._turns: dict[str, Turn] = {}
+        self._telling: set[Call] = set()
         self._background = 0
         self._calls: dict[RequestId, tuple[Call, jsonrpc.Request]] = {}
 
@@ -122,8 +120,17 @@ class Dispatch:
         if turn is not None:
             turn.cancel(cause, self._peer.options.cancel_grace_period)
         if methods.SESSION_CANCEL in self._agent.handlers:
-            params = decode_params(methods.SESSION_CANCEL, jsonrpc.encode({"sessionId": session_id}))
-            self._spawn(Call(self._peer, None, methods.SESSION_CANCEL, params, session_id))
+            self._tell(session_id)
+
+    def _tell(self, session_id: str) -> None:
+        if len(self._telling) >= self._peer.options.max_waiting_controls:
+            logger.warning("Dropped a cancel, too many are with the agent's cancel handler already")
+            return
+        params = decode_params(methods.SESSION_CANCEL, jsonrpc.encode({"sessionId": session_id}))
+        call = Call(self._peer, None, methods.SESSION_CANCEL, params, session_id)
+        self._telling.add(call)
+        call.after_answer(lambda: self._telling.discard(call))
+        self._spawn(call)
 
     def uses(self, session_id: str) -> bool:
         """Whether something of the session is under way."""
@@ -266,8 +273,8 @@ class Dispatch:
             level = logging.DEBUG if method.startswith("_") else logging.WARNING
             logger.log(level, "Ignored a notification that nobody handles: %.100s", method)
             return
-        if self._schedule.waiting_controls >= self._peer.options.max_waiting_controls:
-            logger.warning("Dropped a notification, too much is waiting already: %.100s", method)
+        if self._schedule.controls >= self._peer.options.max_waiting_controls:
+            logger.warning("Dropped a notification, too much is under way already: %.100s", method)
             return
         try:
             params = _decode(method, notification.params)

@@ -90,6 +90,9 @@ class AgentRuntime:
             await self._read()
             await self._wind_down()
         finally:
+            for call in self._dispatch.unanswered:
+                call.cancel(Cause.CONNECTION, None)
+                call.force()
             for call in self._running:
                 call.hard.cancel()
             with anyio.CancelScope(shield=True):
@@ -127,8 +130,6 @@ class AgentRuntime:
         abort = self._options.abort_timeout
         with anyio.move_on_after(min(abort, UNREACHABLE_GRACE) if self._lost else abort):
             await self._until(lambda: not self._dispatch.unanswered)
-        for call in self._dispatch.unanswered:
-            call.force()
 
     async def _until(self, reached: Callable[[], bool]) -> None:
         while not reached():

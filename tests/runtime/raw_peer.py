@@ -24,6 +24,7 @@ class RawPeer:
         self._next_id = 0
         self._arrived = anyio.Event()
         self.runtime: Any = None
+        self.abandon = anyio.CancelScope()
 
     def record(self, frames: Iterable[bytes]) -> None:
         self.log.extend(json.loads(frame) for frame in frames)
@@ -119,13 +120,17 @@ async def memory_peer(agent: Any, settings: Any = None) -> AsyncIterator[RawPeer
     peer = RawPeer(send, end)
     peer.runtime = AgentBuilder(agent, settings).build(agent_end)
 
+    async def serve() -> None:
+        with peer.abandon:
+            await peer.runtime.serve()
+
     async def read() -> None:
         while frames := await client_end.receive():
             peer.record(frames)
         peer.over()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(peer.runtime.serve)
+        tasks.start_soon(serve)
         await client_end.open()
         tasks.start_soon(read)
         yield peer

@@ -97,3 +97,15 @@ async def test_thirty_two_sync_turns_run_at_once(connect: Any) -> None:
         for turn in turns:
             assert (await peer.answer(turn))["result"]["stopReason"] == "end_turn"
         assert time.monotonic() - before < 8, "one after the other they take 16 s"
+
+
+async def test_notifications_under_way_are_bounded(in_memory: Any) -> None:
+    """Those past the bound are dropped; each has a session of its own, so that none waits for another."""
+    async with in_memory() as peer:
+        await peer.initialize()
+        notes = [peer.notification("_note", {"sessionId": f"s{n}", "text": n, "slow": True}) for n in range(300)]
+        await peer.write(*notes, *(peer.cancel(f"s{n}") for n in range(300)))
+        await peer.call("_work", {"seconds": 1})
+    assert sum(text.startswith("note") for text in started) <= 256
+    assert started.count("cancel handler") <= 256
+    assert "note 0" in started

@@ -89,3 +89,15 @@ async def test_a_dropped_connection_with_thirty_two_turns_leaves_nothing(in_memo
         await anyio.wait_all_tasks_blocked()
         assert peer.runtime.active_turns == 32
     assert peer.runtime.active_turns == 0
+
+
+async def test_a_runtime_that_is_cancelled_itself_answers_and_releases_its_turns(in_memory: Any) -> None:
+    async with in_memory() as peer:
+        await peer.initialize()
+        prompt = peer.prompt(await peer.new_session(), "wait")
+        await peer.write(prompt)
+        await peer.says("waiting")
+        peer.abandon.cancel()
+        assert (await peer.answer(prompt))["result"] == CANCELLED
+        await peer.ended.wait()
+        assert peer.runtime.active_turns == 0
