@@ -1,7 +1,7 @@
 """Admin pages: the sessions, and each as the conversation it was. Nothing can be changed, only deleted."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -13,12 +13,17 @@ from acp_django.sessions.models import Session
 from acp_integration.store import Entry
 from acp_integration.store.transcript import replay
 
+if TYPE_CHECKING:
+    ModelAdmin = admin.ModelAdmin[Session]
+else:
+    ModelAdmin = admin.ModelAdmin  # which takes no argument when it runs
+
 MOST_ENTRIES: Final = 2000
 """Entries of a transcript that a page shows, the last ones."""
 
 
 @admin.register(Session)
-class SessionAdmin(admin.ModelAdmin[Session]):
+class SessionAdmin(ModelAdmin):
     """Sessions, newest first."""
 
     list_display = ("__str__", "owner", "cwd", "updated_at", "turn")
