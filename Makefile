@@ -66,6 +66,10 @@ soak: setup ## Drive the runtime through random interleavings for minutes
 bench: setup ## Measure against the SDKs in the same run
 	$(PY) -m benchmarks
 
+.PHONY: profile
+profile: setup ## Show where the time of each hot path goes
+	$(PY) -m benchmarks.profile
+
 .PHONY: setup
 setup: $(VENV_READY) $(NPM_READY) $(SDK_NEXT_READY) $(FASTAPI_FLOOR_READY) ## Set up .venv and .peers (every other target does it too)
 
