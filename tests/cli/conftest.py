@@ -9,7 +9,6 @@ import pytest
 
 from tests.cli.terminals import Screen
 
-PROBE = "examples.agents:ProbeAgent"
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
 
 
