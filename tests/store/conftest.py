@@ -48,7 +48,7 @@ def connect() -> Callable[..., Any]:
 @asynccontextmanager
 async def killable_peer(open_process: Any, command: list[str], **options: Any) -> AsyncIterator[RawPeer]:
     """An agent in a process of its own; one that is killed may leave half a line."""
-    process = await open_process(*command, **options)
+    process = await open_process(*command, stderr=None, **options)  # seen when a test fails
     peer = RawPeer(process.stdin.send, process.stdin.aclose)
     peer.runtime = process
 
