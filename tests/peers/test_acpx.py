@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.schema import validate_frame
+
 HERE = Path(__file__).resolve().parent
 DJANGO_PROJECT = HERE / "django_probe"
 BOUND = 90
@@ -57,6 +59,12 @@ def acpx(
     return Acpx(spawn, peers, peers_environ, commands(repo_root)[request.param], tmp_path)
 
 
+@pytest.fixture
+def core(spawn: Any, peers: Path, peers_environ: dict[str, str], repo_root: Path, tmp_path: Path) -> Acpx:
+    """The core's command alone, for what does not depend on the command."""
+    return Acpx(spawn, peers, peers_environ, commands(repo_root)["core"], tmp_path)
+
+
 def stop_reasons(frames: list[dict[str, Any]]) -> list[str]:
     results = (frame.get("result") for frame in frames)
     return [result["stopReason"] for result in results if isinstance(result, dict) and "stopReason" in result]
@@ -78,6 +86,19 @@ def test_permission_is_given_and_refused(acpx: Acpx, policy: str, chosen: str) -
     frames = acpx.run(policy, "exec", "perm please")
     assert stop_reasons(frames) == ["end_turn"]
     assert texts(frames)[-1] == f"permission:selected:{chosen}"
+
+
+@pytest.mark.parametrize(
+    "text", ["readfile:{file}", "writefile:{file}", "term:echo hi", "plan", "image", "diff", "usage", "commands"]
+)
+def test_every_word_of_the_probe_ends_its_turn(core: Acpx, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "file.txt"
+    file.write_text("the text of a file\n")
+    frames = core.run("--approve-all", "exec", text.format(file=file))
+    assert stop_reasons(frames) == ["end_turn"]
+    for frame in frames:
+        if frame.get("method") == "session/update":
+            validate_frame(frame, "agent")
 
 
 def test_an_interrupted_turn_is_answered_cancelled(acpx: Acpx) -> None:
