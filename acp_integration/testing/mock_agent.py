@@ -34,8 +34,8 @@ class Received:
 class MockAgent:
     """Plays an agent in memory, on the level of the protocol's messages.
 
-    Used with ``async with``; `transport` is the end to build a client on. Every request gets the answer registered for its
-    method: a JSON value, or a function of the params, sync or async, that returns one or raises `RequestError`.
+    Used with ``async with``; `transport` is the end to build a client on. Every request gets the answer registered for
+    its method: a JSON value, or a function of the params, sync or async, that returns one or raises `RequestError`.
 
     Attributes:
         transport: the client's end.
