@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 EXIT_SECONDS: Final = 1.0
 """How long the interpreter may take to end once everything is answered and closed; a blocked thread could hold it."""
 INTERRUPTED: Final = 130
+_KILLED_BY: Final = 128
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 Opening = Callable[[], AbstractAsyncContextManager[Served]]
@@ -72,7 +73,7 @@ class _Server:
 
     def _stop(self, number: signal.Signals) -> None:
         if self._signal is not None:
-            return
+            _leave(_KILLED_BY + number)  # somebody is tired of waiting for a clean-up that does not end
         self._signal = number
         if self._runtime is not None:
             self._runtime.stop()

@@ -18,6 +18,7 @@ from argparse import Namespace
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 from acp_integration.assembly import AgentBuilder
 from acp_integration.cli.program import Served
 from acp_integration.cli.serving import serve_stdio
@@ -34,6 +35,8 @@ async def application():
         yield Served(builder.build_factory(), builder.options)
     finally:
         Path(sys.argv[3]).write_text("closed")
+        if sys.argv[4:] == ["hang"]:
+            await anyio.sleep_forever()
 
 sys.exit(serve_stdio(streams, application))
 """
@@ -116,6 +119,18 @@ def test_one_signal_ends_the_process_without_a_traceback(serving: Serving, numbe
     assert time.monotonic() - sent < 3 + 5, "the abort timeout is 5 s"
     assert b"Traceback" not in log
     assert serving.closed.read_text() == "closed"
+
+
+def test_a_second_signal_ends_a_clean_up_that_hangs(spawn: Any, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(LIFESPAN_PROGRAM)
+    process = spawn(sys.executable, tmp_path / "program.py", HERE, "RuleAgent", tmp_path / "closed", "hang")
+    Serving(process, "RuleAgent", tmp_path / "closed")
+    process.send_signal(signal.SIGTERM)
+    until = time.monotonic() + 10
+    while not (tmp_path / "closed").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 128 + signal.SIGTERM
 
 
 def test_a_killed_parent_takes_the_agent_with_it(spawn: Any, command: list[str], agent: str, tmp_path: Path) -> None:
