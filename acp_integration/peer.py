@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from anyio.lowlevel import EventLoopToken
+
 from acp_integration.caller import Caller
 from acp_integration.connection import Connection
 from acp_integration.options import RuntimeOptions
@@ -21,6 +23,7 @@ class Peer:
         auth_methods: the wire forms of the ways to authenticate that were announced; None before initialize.
         authenticated: whether an authenticate request succeeded and no logout came since.
         sessions: the sessions open on this connection.
+        home: the event loop that the connection lives on, for threads; None before the first turn.
     """
 
     def __init__(self, connection: Connection, caller: Caller, options: RuntimeOptions) -> None:
@@ -33,3 +36,4 @@ class Peer:
         self.auth_methods: Sequence[Mapping[str, Any]] | None = None
         self.authenticated = False
         self.sessions = Sessions()
+        self.home: EventLoopToken | None = None

@@ -68,7 +68,7 @@ async def send_item(item: Any, turn: PromptContext) -> None:
 
 async def settled(value: Any) -> Any:
     """A value, or what an awaitable gives."""
-    while inspect.isawaitable(value):
+    while value is not None and inspect.isawaitable(value):
         value = await value
     return value
 

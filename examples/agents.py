@@ -67,7 +67,8 @@ class ProbeAgent:
 
     @on.prompt
     async def answer(self, turn: PromptContext) -> None:
-        word = turn.text.replace("...", ":").split(":")[0].split()[0] if turn.text.strip() else ""
+        words = turn.text.replace("...", ":").split(":")[0].split()
+        word = words[0] if words else ""
         behaviour = getattr(self, f"_{word}", self._echo)
         await behaviour(turn)
 

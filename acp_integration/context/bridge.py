@@ -28,7 +28,9 @@ class ThreadBridge:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._home = threading.get_ident()
-        self._token = current_token()
+        if call.peer.home is None:
+            call.peer.home = current_token()
+        self._token = call.peer.home
         self._loop = asyncio.get_running_loop()
         self._outbox: deque[tuple[Sender, bytes]] = deque()
         self._scheduled = False

@@ -22,7 +22,7 @@ class SlashCommand:
 
 def text_of(blocks: Iterable[Any]) -> str:
     """The text blocks, joined."""
-    return "".join(block.text for block in blocks if isinstance(block, TextContent))
+    return "".join([block.text for block in blocks if isinstance(block, TextContent)])
 
 
 def command_of(text: str) -> SlashCommand | None:
