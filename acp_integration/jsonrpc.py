@@ -120,7 +120,7 @@ def _decode_slowly(frame: bytes) -> Message:
 
 
 def _blame(value: dict[str, Any]) -> Invalid:
-    identifier = _usable(value.get("id"))
+    identifier = _usable(_without_surrogates(value.get("id")))
     if value.get("jsonrpc") != "2.0":
         return Invalid(identifier, INVALID_REQUEST, 'Invalid request: "jsonrpc" must be "2.0"')
     if "method" in value and not isinstance(value["method"], str):

@@ -98,6 +98,15 @@ async def test_malformed_text_is_answered_and_the_socket_stays_open(serve, junk,
         assert "result" in await ask(socket, request("session/new", 2, cwd="/", mcpServers=[]))
 
 
+async def test_a_lone_surrogate_in_the_id_of_a_broken_message_harms_nothing(serve):
+    site = await serve()
+    async with opened(site) as socket:
+        await ask(socket, INITIALIZE)
+        await socket.send(r'{"jsonrpc":"2.0","id":"\ud800","method":1}')
+        assert (await answer_to(socket, "\ufffd"))["error"]["code"] == -32600
+        assert "result" in await ask(socket, request("session/new", 2, cwd="/", mcpServers=[]))
+
+
 async def test_an_id_of_more_than_1024_characters_is_answered(serve):
     site = await serve()
     async with opened(site) as socket:
