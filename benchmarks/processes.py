@@ -74,7 +74,7 @@ class Process:
         if self._child.stdin is not None:
             self._child.stdin.close()
         else:
-            self._child.terminate()
+            self._child.send_signal(signal.SIGINT)  # as Ctrl-C: a profiler writes what it has
         try:
             self._child.wait(10)
         except subprocess.TimeoutExpired:

@@ -57,6 +57,7 @@ def web_agent(kind: str, output: Path) -> Iterator[tuple[Driver, Process]]:
 def show(title: str, output: Path) -> None:
     text = io.StringIO()
     pstats.Stats(str(output), stream=text).sort_stats("tottime").print_stats(LINES)
+    output.unlink()
     table = text.getvalue().replace(f"{ROOT}/", "").partition("ncalls")
     print(f"\n== {title}\n{table[1]}{table[2].rstrip()}")
 
