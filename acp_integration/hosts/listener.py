@@ -4,7 +4,8 @@ import logging
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, ClassVar, Final
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import anyio
 
@@ -14,11 +15,10 @@ from acp_integration.errors import MissingExtra
 from acp_integration.hosts.serving import ServingHost
 from acp_integration.options import ListenerOptions
 
-try:
+HAS_SERVER = find_spec("hypercorn") is not None
+if TYPE_CHECKING or HAS_SERVER:
     from hypercorn.asyncio import serve as serve_asgi
     from hypercorn.config import Config
-except ImportError:
-    serve_asgi = Config = None  # type: ignore[assignment, misc]  # the extra is not installed: said when it is used
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class AcpListenerHost(ServingHost):
     name: ClassVar[str] = "The ACP listener"
 
     def __init__(self, endpoint: AcpEndpoint, options: ListenerOptions | None = None) -> None:
-        if serve_asgi is None:
+        if not HAS_SERVER:
             raise MissingExtra("A listener of its own", "server")
         super().__init__()
         self.endpoint = endpoint

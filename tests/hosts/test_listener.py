@@ -115,7 +115,7 @@ def test_a_host_that_is_named_is_the_one_it_listens_on():
 
 
 def test_a_server_that_is_not_installed_is_named_with_its_extra(monkeypatch):
-    monkeypatch.setattr(listener_module, "serve_asgi", None)
+    monkeypatch.setattr(listener_module, "HAS_SERVER", False)
     with pytest.raises(MissingExtra, match=r"pip install 'acp-integration\[server\]'"):
         AcpListenerHost(make_endpoint())
 
