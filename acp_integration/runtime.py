@@ -130,6 +130,7 @@ class AgentRuntime:
         abort = self._options.abort_timeout
         with anyio.move_on_after(min(abort, UNREACHABLE_GRACE) if self._lost else abort):
             await self._until(lambda: not self._dispatch.unanswered)
+            await self._peer.sessions.settle()
 
     async def _until(self, reached: Callable[[], bool]) -> None:
         while not reached():

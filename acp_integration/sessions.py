@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -175,6 +176,13 @@ class Sessions:
         if record is None:
             raise RequestError(RESOURCE_NOT_FOUND, "Unknown session", {"sessionId": session_id})
         return record
+
+    async def settle(self) -> None:
+        """Return when what was sent to the sessions was kept and has left."""
+        for record in self:
+            if record.journal is not None:
+                with suppress(OSError):  # the store has said in the log what failed
+                    await record.journal.settle()
 
     def remove(self, session_id: str) -> SessionRecord | None:
         """Close a session; unknown ids are no error."""

@@ -22,6 +22,7 @@ from django.utils import timezone
 from acp_django.sessions.store import django_store
 from acp_integration.errors import ConfigurationError
 from acp_integration.store import DurableStore
+from tests.django.test_postgresql import binaries, postgresql  # noqa: F401  # a fixture
 from tests.store.conftest import connect, killable_peer  # noqa: F401  # a fixture
 from tests.store.test_kills import (  # noqa: F401  # tests that run here on this store
     check_kills,
@@ -94,14 +95,29 @@ def store(installed: None) -> Iterator[DurableStore]:
 
 
 @pytest.fixture
-def process(open_process: Any, tmp_path: Path, run_python: Callable[..., Any], repo_root: Path) -> Callable[..., Any]:
-    """`async with process() as peer` is the agent of a project in a process of its own, on one database each time."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PROBE_"))}
-    environ["DATABASE"] = str(tmp_path / "db.sqlite3")
-    done = run_python(PROJECT / "manage.py", "migrate", "-v0", env=environ, cwd=repo_root)
-    assert done.returncode == 0, done.stderr
+def process_on(open_process: Any, run_python: Callable[..., Any], repo_root: Path) -> Callable[..., Any]:
+    """`process_on(NAME=value)` gives what starts the agent of a project in a process with these variables."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PROBE_"))}
     command = [sys.executable, "-m", "acp_django", "stdio", "--app-dir", str(PROJECT)]
-    return lambda: killable_peer(open_process, command, env=environ, cwd=repo_root)
+
+    def on(**variables: str) -> Callable[[], Any]:
+        environ = {**clean, **variables}
+        done = run_python(PROJECT / "manage.py", "migrate", "-v0", env=environ, cwd=repo_root)
+        assert done.returncode == 0, done.stderr
+        return lambda: killable_peer(open_process, command, env=environ, cwd=repo_root)
+
+    return on
+
+
+@pytest.fixture
+def process(process_on: Callable[..., Any], tmp_path: Path) -> Any:
+    """`async with process() as peer` is the agent in a process of its own, on one database file each time."""
+    return process_on(DATABASE=str(tmp_path / "db.sqlite3"))
+
+
+@pytest.mark.skipif(binaries() is None, reason="PostgreSQL is not installed")
+async def test_postgresql_keeps_sessions_too(postgresql: Path, process_on: Callable[..., Any]):  # noqa: F811  # the fixture
+    await check_kills(process_on(PROBE_POSTGRESQL=str(postgresql)), 2, random.Random(3))
 
 
 async def test_killed_turns_come_back(process: Callable[..., Any]):

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 
-from acp_integration import PromptContext, acp_agent, on
+from acp_integration import AcpSession, PromptContext, acp_agent, on
 
 CONFIG = [{"id": "m", "name": "M", "options": [{"value": value, "name": value} for value in "ab"]}]
 
@@ -12,9 +12,12 @@ CONFIG = [{"id": "m", "name": "M", "options": [{"value": value, "name": value} f
 class Remembering:
     """The first word of a prompt chooses: `first` says what was said first, `count` which turn this is."""
 
+    def __init__(self) -> None:
+        self.latest: AcpSession | None = None
+
     @on.prompt
     async def answer(self, turn: PromptContext) -> None:
-        state = turn.session.state
+        self.latest, state = turn.session, turn.session.state
         state["turns"] = state.get("turns", 0) + 1
         word, _, argument = turn.text.partition(":")
         await getattr(self, f"_{word}", self._echo)(turn, argument)

@@ -15,6 +15,7 @@ from acp_integration.store.journal import MOST_WAITING
 from acp_integration.store.sqlite import SqliteTables
 from acp_integration.store.transcript import replay
 from tests.store.conftest import sqlite_store
+from tests.store.remembering import Remembering
 
 
 async def reopen(client: Any, method: str, session: str) -> Any:
@@ -214,6 +215,24 @@ async def test_an_update_is_not_replayed_to_a_client_that_cannot_take_it(store: 
             await client.initialize(**capabilities)
             await reopen(client, "load", session)
             assert len(client.updates("notice")) == count
+
+
+async def test_what_was_said_between_turns_is_kept_and_leaves_before_the_connection_ends(store: Any, connect: Any):
+    agent = Remembering()
+    async with connect(store, agent=agent) as client:
+        session = await started(client)
+        await client.prompt(session)
+        assert agent.latest is not None
+        for number in range(50):
+            await agent.latest.send_message(f"{number};")
+        client.transport.end_input()
+        await client.seen(lambda frame: "49;" in str(frame))
+        said = client.text
+    assert said == "echo: hello" + "".join(f"{number};" for number in range(50))
+    async with connect(store) as client:
+        await client.initialize()
+        await reopen(client, "load", session)
+        assert client.text == said
 
 
 async def test_a_new_session_never_takes_the_place_of_a_stored_one(database: Any, bound: Any):
