@@ -39,7 +39,8 @@ class Sender:
             content: text, a value of `acp_integration.types`, a mapping of the wire form, or a model of the SDK.
             message_id: the same for all pieces of one message, if given.
         """
-        await self._send(updates.chunk(updates.MESSAGE, content, message_id))
+        if self.write(updates.chunk(updates.MESSAGE, content, message_id)):  # the one call that is made for every token
+            await self.rest()
 
     async def send_thought(self, content: Any, *, message_id: str | None = None) -> None:
         """Send a piece of the agent's reasoning: text, or a content block."""
@@ -125,7 +126,7 @@ class Sender:
         if record.journal is None or record.replaying:
             self._write(update)
             return self._pace.due()
-        record.journal.put(update, lambda: self._write(update))
+        record.journal.put(update, lambda: self._write_kept(update))
         return self._pace.due() or record.journal.congested
 
     async def rest(self) -> None:
@@ -141,6 +142,9 @@ class Sender:
 
     def _write(self, update: bytes) -> None:
         self._peer.connection.write(updates.frame(self._head, update), self._record.id)
+
+    def _write_kept(self, update: bytes) -> None:
+        self._write(update)
 
     def _of_tool_call(self, call: ToolCall) -> dict[str, Any]:
         first = call.id not in self._record.tool_calls

@@ -253,9 +253,9 @@ class PromptContext(Sender):
         """Queue the JSON of an update, in no time; True if the sender should `rest` now."""
         return False if self.call.answered else super().write(update)
 
-    def _write(self, update: bytes) -> None:
+    def _write_kept(self, update: bytes) -> None:
         if not self.call.answered:  # it may have been, while a session store kept the update
-            super()._write(update)
+            self._write(update)
 
     async def _ask(self, title: str, kind: str, options: Sequence[Any]) -> Permission:
         call = announcement(title, kind, identifier=None, status="pending", raw_input=None, locations=())
