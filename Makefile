@@ -8,6 +8,8 @@ PEERS := .peers
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PYTEST := $(PY) -m pytest
+# Most tests wait for processes to start: two workers take half the time even on two cores.
+IN_PARALLEL := -n 2 --dist worksteal
 # The SDK of the next major version is laid over the installed one for a second run of the tests that touch it.
 SDK_NEXT_VERSION := 1.0.0rc3
 SDK_NEXT := $(PEERS)/sdk-$(SDK_NEXT_VERSION)
@@ -37,8 +39,8 @@ demo: setup ## Hold a conversation with the example agent on every transport
 .PHONY: test
 test: setup ## Run the whole suite; parts also on the SDK's next major version and on the oldest FastAPI
 	$(PYTEST)
-	PYTHONPATH=$(CURDIR)/$(SDK_NEXT) $(PYTEST) -m "sdk and not full"
-	PYTHONPATH=$(CURDIR)/$(FASTAPI_FLOOR) $(PYTEST) -W default::DeprecationWarning $(FASTAPI_FLOOR_TESTS)
+	PYTHONPATH=$(CURDIR)/$(SDK_NEXT) $(PYTEST) $(IN_PARALLEL) -m "sdk and not full"
+	PYTHONPATH=$(CURDIR)/$(FASTAPI_FLOOR) $(PYTEST) $(IN_PARALLEL) -W default::DeprecationWarning $(FASTAPI_FLOOR_TESTS)
 
 .PHONY: test-full
 test-full: setup ## Run the whole suite and what takes longer: cuts, kills, proxies
