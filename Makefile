@@ -38,7 +38,7 @@ demo: setup ## Hold a conversation with the example agent on every transport
 
 .PHONY: test
 test: setup ## Run the whole suite; parts also on the SDK's next major version and on the oldest FastAPI
-	$(PYTEST)
+	$(PYTEST) $(IN_PARALLEL)
 	PYTHONPATH=$(CURDIR)/$(SDK_NEXT) $(PYTEST) $(IN_PARALLEL) -m "sdk and not full"
 	PYTHONPATH=$(CURDIR)/$(FASTAPI_FLOOR) $(PYTEST) $(IN_PARALLEL) -W default::DeprecationWarning $(FASTAPI_FLOOR_TESTS)
 
