@@ -75,7 +75,6 @@ def get_db() -> str:
         BackgroundTasks,
         SecurityScopes,
     ],
-    ids=repr,
 )
 def test_what_fastapi_knows_is_claimed(annotation):
     assert claims(annotation)
