@@ -235,6 +235,14 @@ async def test_what_was_said_between_turns_is_kept_and_leaves_before_the_connect
         assert client.text == said
 
 
+async def test_the_pieces_of_a_message_are_merged_when_its_turn_ends(database: Any, connect: Any):
+    async with connect(sqlite_store(database)) as client:
+        session = await started(client)
+        await client.prompt(session, "talk:120")
+    kinds = {entry.kind for entry in SqliteTables(database).entries(session)}
+    assert kinds == {"prompt", "update"}
+
+
 async def test_a_new_session_never_takes_the_place_of_a_stored_one(database: Any, bound: Any):
     store = sqlite_store(database)
     with bound():
