@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -152,3 +152,11 @@ async def open_process() -> AsyncIterator[Callable[..., Any]]:
         end_group(process.pid)
         with anyio.fail_after(REAP_BOUND):
             await process.aclose()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Make every report one that a worker can send: half a character, which some tests log, is no UTF-8."""
+    report = yield
+    report.sections = [(title, text.encode("utf-8", "backslashreplace").decode()) for title, text in report.sections]
+    return report
