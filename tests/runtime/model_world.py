@@ -14,7 +14,7 @@ from acp_integration.assembly import AgentBuilder
 from acp_integration.transports.memory import memory_transport_pair
 from acp_integration.turns import Call
 
-SETTINGS = {"cancel-grace-period": "8ms", "drain-timeout": "40ms", "abort-timeout": "60ms"}
+SETTINGS = {"cancel-grace-period": "8ms", "drain-timeout": "5s", "abort-timeout": "60ms"}
 Action = tuple[Any, ...]
 
 
@@ -29,6 +29,18 @@ class World:
     busy: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
     overlaps: int = 0
+    released: bool = False
+
+    async def gate(self, turn: str) -> None:
+        """Wait until the client lets the turn go on."""
+        if not self.released:
+            await self.gates[turn].wait()
+
+    def release(self) -> None:
+        """Let every turn go on, also those that are still to come."""
+        self.released = True
+        for gate in self.gates.values():
+            gate.set()
 
     def unanswered(self, session: str) -> bool:
         """Whether a turn runs that has no answer yet; a stubborn one is answered without its handler."""
@@ -50,6 +62,8 @@ def agent_of(world: World) -> Any:
         @on.prompt
         async def prompt(self, turn: PromptContext) -> None:
             kind, name = turn.text.split(":")
+            if turn.is_cancelled:
+                world.faults.append("a handler began although its turn was cancelled")
             if world.unanswered(turn.session.id):
                 world.faults.append("two turns of one session run at once")
             world.enter(turn.session.id, name, turn.call)
@@ -93,14 +107,14 @@ def agent_of(world: World) -> Any:
                 for _ in range(70):
                     await turn.send_message(f"{name} goes on")
             case "wait":
-                await world.gates[name].wait()
+                await world.gate(name)
             case "ask":
                 await turn.ask_permission(name)
             case "fail":
                 raise ValueError(name)
             case "clean":
                 try:
-                    await world.gates[name].wait()
+                    await world.gate(name)
                 finally:
                     await asyncio.sleep(0)
                     await turn.send_message(f"{name} cleans up")
@@ -111,7 +125,7 @@ def agent_of(world: World) -> Any:
     async def resist(name: str, turn: PromptContext) -> None:
         for _ in range(3):
             try:
-                await world.gates[name].wait()
+                await world.gate(name)
                 return
             except asyncio.CancelledError:
                 continue
@@ -147,6 +161,8 @@ class Client:
         self.dropped = False
         self.logged_at_end: int | None = None
         self.texts: set[str] = set()
+        self.unanswered_at_end: set[int] = set()
+        self.ending = ""
         self.phases: set[str] = set()
         self.place = 0
 
@@ -270,10 +286,15 @@ async def live(actions: list[Action], ending: str) -> Client:
                 await client.open(3)
                 for action in actions:
                     await client.act(action)
+                for _ in range(2):
+                    await client.do_pause()
+                client.unanswered_at_end = {one for one in client.sent if not client.answers(one)}
                 if ending != "stop":
                     client.logged_at_end = len(client.log)
                 client.dropped = ending == "drop"
+                client.ending = ending
                 if ending == "half-close":
+                    client.world.release()
                     client.end.end_input()
                 elif ending == "drop":
                     await client.end.aclose()

@@ -76,6 +76,10 @@ def check_answer(client: Client, sent: Any) -> None:
         assert answer["error"]["code"] in (-32603, -32800), "refused, and run all the same"
     if ran and cancelled and sent.kind == "ask" and not answered_at_the_end(client, answer):
         assert f"{sent.name} ends" in client.texts, "a question outlived the cancel of its turn"
+    told = any(place >= sent.place for place in client.cancels[sent.session])
+    assert not (told and sent.id in client.unanswered_at_end), "a cancel ended nothing within the grace period"
+    if cancelled and not told and client.ending == "half-close" and sent.kind != "ask":
+        raise AssertionError("the end of input lost an answer")
     check_refusal(client, sent, answer)
     check_told(client, sent, answer)
 
