@@ -83,7 +83,9 @@ def _application(target: str) -> tuple[ASGIApp, AcpFastAPI | None]:
         found = found()
     if isinstance(found, AcpFastAPI):
         return _holder(resolve(target.partition(":")[0]), found), found
-    return found if callable(found) else _not_a_target(target), None
+    if inspect.isclass(found) or not callable(found):
+        found = _not_a_target(target)
+    return found, None
 
 
 def _holder(module: ModuleType, agents: AcpFastAPI) -> ASGIApp:
@@ -118,4 +120,7 @@ def _served(serving: Serving) -> Served:
 
 
 def _not_a_target(target: str) -> Any:
-    raise DiscoveryError(f"{target} is no ASGI application and no AcpFastAPI: write module:app")
+    raise DiscoveryError(
+        f"{target} is no ASGI application and no AcpFastAPI: write module:app, or serve an agent "
+        "that lives in no application with python -m acp_integration"
+    )

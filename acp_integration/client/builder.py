@@ -9,7 +9,7 @@ from acp_integration.client.calls import AgentCalls
 from acp_integration.client.client import AcpClient
 from acp_integration.client.connection import AgentConnection
 from acp_integration.client.handlers import ClientHandlers, Handler, log_update
-from acp_integration.errors import ConfigurationError
+from acp_integration.errors import ConfigurationError, TransportSelectionError
 from acp_integration.execution import HandlerExecutor, ThreadExecutor
 from acp_integration.options import ClientOptions
 from acp_integration.transports.transport import Transport
@@ -230,7 +230,7 @@ class ClientBuilder:
 
 
 def build_client(
-    transport: Transport,
+    transport: Transport | None,
     settings: ClientSettings | None = None,
     customizers: Iterable[Callable[[ClientBuilder], object]] = (),
     *,
@@ -240,19 +240,28 @@ def build_client(
     """Build the client of an agent; nothing is started or connected before `initialize`.
 
     Args:
-        transport: how the agent is reached; one transport serves one client.
+        transport: how the agent is reached; one transport serves one client. What `select_client_transport` gives,
+            None included, which is an error here.
         settings: the client's settings, or None for the defaults.
         customizers: called in order with the builder, to add handlers.
         prefix: how settings are named in errors.
         executor: where sync handlers run.
 
     Raises:
+        TransportSelectionError: if there is no transport.
         ConfigurationError: if a capability lacks its handler, or the transport has a client already.
     """
+    if transport is None:
+        raise TransportSelectionError(f"No agent to drive is configured: set one of {', '.join(_places(prefix))}")
     builder = ClientBuilder(transport, settings, prefix=prefix, executor=executor)
     for customize in customizers:
         customize(builder)
     return builder.build()
+
+
+def _places(prefix: str) -> list[str]:
+    start = f"{prefix}." if prefix and not prefix.endswith(".") else prefix
+    return [f"{start}transport.{key}" for key in ("stdio.command", "websocket.uri", "http.uri")]
 
 
 def announced(names: Iterable[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from acp_integration.client.builder import ClientBuilder, announced, build_client
-from acp_integration.errors import ConfigurationError
+from acp_integration.errors import ConfigurationError, TransportSelectionError
 from acp_integration.options import ClientOptions
 from acp_integration.transports.memory import memory_transport_pair
 
@@ -145,3 +145,10 @@ async def test_initialize_says_who_the_client_is_and_what_it_can_do(agent, opene
         "clientCapabilities": {"fs": {"readTextFile": True, "writeTextFile": False}, "terminal": False},
         "clientInfo": {"name": "shop", "version": "2.0", "title": "The shop"},
     }
+
+
+def test_no_transport_is_said_with_the_keys_that_name_one() -> None:
+    with pytest.raises(
+        TransportSelectionError, match=r"set one of acp\.client\.transport\.stdio\.command, .*http\.uri"
+    ):
+        build_client(None)

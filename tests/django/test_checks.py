@@ -1,5 +1,6 @@
 """`manage.py check` says what would fail when the agent is served, each time with an id of its own."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,15 @@ def test_commands_that_serve_no_agent_do_not_import_it(
     monkeypatch.setattr(sys, "argv", [str(project / "manage.py"), command])
     said = found(ACP={"serve": "tickets.models.Ticket"})
     assert list(said) == (["acp_django.E005"] if imported else [])
+
+
+def test_a_typo_in_the_settings_is_a_check_and_no_traceback(run_python, repo_root, tmp_path):
+    written = 'from site_of_probe.settings import *\nACP = {"agent": {"requst-timeout": "30s"}}\n'
+    (tmp_path / "mistyped.py").write_text(written)
+    manage = repo_root / "tests" / "peers" / "django_probe" / "manage.py"
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path), "DJANGO_SETTINGS_MODULE": "mistyped"}
+    ended = run_python(manage, "check", env=environ)
+    assert ended.returncode == 1
+    assert "acp_django.E001" in ended.stderr
+    assert "did you mean acp.agent.request-timeout" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -157,3 +157,10 @@ def test_the_entry_for_an_editor_starts_the_agent_from_any_folder(command, proje
     talk = "".join(json.dumps(message) + "\n" for message in CONVERSATION)
     done = run_command(server["command"], *server["args"], stdin=talk, cwd="/")
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2], done.stderr
+
+
+def test_an_agent_in_place_of_an_application_is_one_clear_line(run_python, repo_root):
+    ended = run_python("-m", "acp_fastapi", "ask", "examples.agents:ProbeAgent", "hi", "--app-dir", repo_root)
+    assert ended.returncode == 2
+    assert "python -m acp_integration" in ended.stderr
+    assert "Traceback" not in ended.stderr
