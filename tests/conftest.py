@@ -1,6 +1,7 @@
 """What every test stands on: the loop in debug mode, nothing left behind, real processes that are always reaped."""
 
 import asyncio
+import logging
 import os
 import socket
 import subprocess
@@ -152,6 +153,16 @@ async def open_process() -> AsyncIterator[Callable[..., Any]]:
         end_group(process.pid)
         with anyio.fail_after(REAP_BOUND):
             await process.aclose()
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_they_were() -> Iterator[None]:
+    """Take back what a command run in this process set for the log, so that tests may run in any order."""
+    logger = logging.getLogger("acp_integration")
+    level, propagate, disabled, handlers = logger.level, logger.propagate, logger.disabled, [*logger.handlers]
+    yield
+    logger.setLevel(level)
+    logger.propagate, logger.disabled, logger.handlers = propagate, disabled, handlers
 
 
 @pytest.hookimpl(wrapper=True)

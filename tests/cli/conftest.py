@@ -51,3 +51,9 @@ def screen(spawn, repo_root, tmp_path) -> Iterator[Callable[..., Screen]]:
     yield start
     for one in opened:
         one.close()
+
+
+@pytest.fixture(autouse=True)
+def no_project_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands find their Django project themselves, whatever was set up in this process before."""
+    monkeypatch.delenv("DJANGO_SETTINGS_MODULE", raising=False)

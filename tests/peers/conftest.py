@@ -44,3 +44,9 @@ def _wait_until_it_listens(port: int, process: "subprocess.Popen[bytes]") -> Non
         else:
             return
     pytest.fail("the server does not listen")
+
+
+@pytest.fixture(autouse=True)
+def no_project_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands find their Django project themselves, whatever was set up in this process before."""
+    monkeypatch.delenv("DJANGO_SETTINGS_MODULE", raising=False)

@@ -34,6 +34,7 @@ class Acpx:
         self._spawn = spawn
         self._words = [peers / ".bin" / "acpx", "--agent", shlex.join(command), "--cwd", folder, "--format", "json"]
         self._environ = {**environ, "HOME": str(folder), "DATABASE": str(folder / "db.sqlite3")}
+        self._environ.pop("DJANGO_SETTINGS_MODULE", None)
         self._folder = folder
 
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
