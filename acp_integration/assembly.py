@@ -11,8 +11,8 @@ from acp_integration.binding import ArgumentResolver, BoundAgent, HandlerScope, 
 from acp_integration.caller import LOCAL, Caller
 from acp_integration.completion import advertised, complete, observed
 from acp_integration.configuration import project_directory
-from acp_integration.discovery import AgentCandidate
-from acp_integration.errors import HandlerError
+from acp_integration.discovery import AgentCandidate, resolve
+from acp_integration.errors import ConfigurationError, HandlerError
 from acp_integration.execution import HandlerExecutor, ThreadExecutor, ThreadLimit
 from acp_integration.interception import Chain
 from acp_integration.observers import Observers
@@ -73,6 +73,7 @@ class AgentBuilder:
         self.observers = [*observers]
         self.plugins = [*plugins]
         self._plugin_names = () if settings is None else settings.host_options().plugins
+        self._executor_name = None if settings is None else settings.host_options().handler_executor
         self._store = store if store is not None or settings is None else _named_store(settings, agent)
         self._scope = scope
 
@@ -123,7 +124,7 @@ class AgentBuilder:
             return (*given, *plugins.collect(hook, agent=agent))
 
         surroundings = Surroundings(
-            executor=self._executor or plugins.first("acp_handler_executor", agent=agent) or self._threads(),
+            executor=self._handler_executor(plugins, agent),
             resolvers=with_plugins(self.argument_resolvers, "acp_argument_resolvers"),
             return_handlers=with_plugins(self.return_value_handlers, "acp_return_value_handlers"),
             scope=self._scope,
@@ -142,8 +143,25 @@ class AgentBuilder:
         bound.connected = bind_for
         return bound
 
+    def _handler_executor(self, plugins: Plugins, agent: Any) -> HandlerExecutor:
+        if self._executor_name == "none":
+            return self._threads()
+        if self._executor_name is not None:
+            return _named_executor(self._executor_name)
+        return self._executor or plugins.first("acp_handler_executor", agent=agent) or self._threads()
+
     def _threads(self) -> HandlerExecutor:
         return ThreadExecutor(ThreadLimit(self.options.sync_threads))
+
+
+def _named_executor(name: str) -> HandlerExecutor:
+    """The executor that the settings name; a class is instantiated."""
+    found = resolve(name)
+    executor: Any = found() if inspect.isclass(found) else found
+    if not all(callable(getattr(executor, verb, None)) for verb in ("run", "scope")):
+        raise ConfigurationError(f"acp.agent.handler-executor={name} is no handler executor: it has no run and scope")
+    given: HandlerExecutor = executor
+    return given
 
 
 def _named_store(settings: Any, agent: Any) -> SessionStore | None:
