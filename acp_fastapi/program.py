@@ -83,9 +83,7 @@ def _application(target: str) -> tuple[ASGIApp, AcpFastAPI | None]:
         found = found()
     if isinstance(found, AcpFastAPI):
         return _holder(resolve(target.partition(":")[0]), found), found
-    if inspect.isclass(found) or not callable(found):
-        found = _not_a_target(target)
-    return found, None
+    return found if callable(found) and not inspect.isclass(found) else _not_a_target(target), None
 
 
 def _holder(module: ModuleType, agents: AcpFastAPI) -> ASGIApp:
@@ -111,12 +109,10 @@ def _one_of(state: dict[str, Any], owner: AcpFastAPI | None, target: str) -> Ser
 
 
 def _served(serving: Serving) -> Served:
-    declaration, builder = serving.declaration, serving.builder
+    declaration, builder, factory = serving.declaration, serving.builder, serving.factory
     assert builder is not None
-    assert serving.factory is not None
-    return Served(
-        serving.factory, builder.options, builder=builder, settings=declaration.settings, origins=declaration.origins
-    )
+    assert factory is not None
+    return Served(factory, builder.options, builder=builder, settings=declaration.settings, origins=declaration.origins)
 
 
 def _not_a_target(target: str) -> Any:
