@@ -51,10 +51,10 @@ class _Names(Mapping[str, Any]):
         return named(name)
 
     def __iter__(self) -> Iterator[str]:
-        raise NotImplementedError
+        return iter({name: None for space in self._spaces for name in space})
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        return sum(1 for _ in self)
 
 
 def parameters_of(function: Callable[..., Any], owner: type | None) -> list[inspect.Parameter]:
