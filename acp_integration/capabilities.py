@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from acp_integration import sdk
-from acp_integration.binding import BoundAgent, BoundHandler
+from acp_integration.binding import AnsweringHandler, BoundAgent
 from acp_integration.context.capabilities import supports
 from acp_integration.context.invocation import Invocation
 from acp_integration.declared import Declared
@@ -38,7 +38,7 @@ NOT_ADVERTISED: Final = frozenset(
 """The methods that are announced by nothing at `initialize`: every agent has them, or each session says so."""
 
 
-class Initialize(BoundHandler):
+class Initialize(AnsweringHandler):
     """Answers `initialize` with what the agent's handlers amount to."""
 
     def __init__(self, agent: BoundAgent, declared: Declared) -> None:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from acp_integration.binding import BoundHandler
+from acp_integration.binding import AnsweringHandler
 from acp_integration.context.invocation import Invocation
 from acp_integration.jsonrpc import encode
 from acp_integration.returns import to_json
 
 
-class EmptyAnswer(BoundHandler):
+class EmptyAnswer(AnsweringHandler):
     """Succeeds: what the method changes is changed around it."""
 
     def __init__(self, method: str) -> None:

@@ -39,10 +39,6 @@ class Effect(BoundHandler):
         self.notification = inner.notification
         self.accepts_notifications = inner.accepts_notifications
 
-    async def __call__(self, call: Call) -> bytes:
-        """Run the handler, and change what its answer changes."""
-        raise NotImplementedError
-
 
 class OpensSession(Effect):
     """What the three ways to open a session have in common: authentication first, then a directory and its answer."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from acp_integration.binding import BoundAgent, BoundHandler
+from acp_integration.binding import AnsweringHandler, BoundAgent
 from acp_integration.connection import Pace
 from acp_integration.context.capabilities import supports
 from acp_integration.context.invocation import Invocation
@@ -21,7 +21,7 @@ from acp_integration.wire import methods
 from acp_integration.wire.updates import UPDATE_GATES
 
 
-class StoredHandler(BoundHandler):
+class StoredHandler(AnsweringHandler):
     """Answers one method from the store."""
 
     def __init__(self, method: str, store: SessionStore) -> None:

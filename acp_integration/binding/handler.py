@@ -1,5 +1,6 @@
 """A handler ready to be called, and an agent that is a table of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,8 +18,8 @@ def _nobody(_peer: Peer) -> None:
     """Nobody is told."""
 
 
-class BoundHandler:
-    """One handler ready to be called: first it is invoked, then what it returned becomes the answer.
+class BoundHandler(ABC):
+    """One handler ready to be called.
 
     Attributes:
         name: the qualified name of what is called, for errors and interceptors.
@@ -39,6 +40,14 @@ class BoundHandler:
         self.method = method
         self.name = name or type(self).__qualname__
 
+    @abstractmethod
+    async def __call__(self, call: Call) -> bytes:
+        """Run the handler; the result is JSON."""
+
+
+class AnsweringHandler(BoundHandler):
+    """A handler in two steps, with the interceptors around them: it is invoked, then what it returned is the answer."""
+
     async def __call__(self, call: Call) -> bytes:
         """Run the handler; the result is JSON."""
         return await self.respond(Invocation(call, self.name))
@@ -49,13 +58,13 @@ class BoundHandler:
             return await self.answer(await self.invoke(invocation), invocation)
         return await self.chain.run(invocation, self.invoke, self.answer)
 
+    @abstractmethod
     async def invoke(self, invocation: Invocation) -> Any:
         """Do what the method asks for."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def answer(self, value: Any, invocation: Invocation) -> bytes:
         """The JSON of what `invoke` returned, or of what an interceptor put in its place."""
-        raise NotImplementedError
 
 
 @dataclass(slots=True)

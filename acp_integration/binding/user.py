@@ -7,7 +7,7 @@ from typing import Any
 
 from acp_integration.binding.arguments import ArgumentPlan
 from acp_integration.binding.faults import HandlerSite
-from acp_integration.binding.handler import BoundHandler
+from acp_integration.binding.handler import AnsweringHandler
 from acp_integration.binding.parameters import Kind
 from acp_integration.binding.resolvers import ReturnValueHandler
 from acp_integration.context.ambient import encoded, enter_turn
@@ -20,7 +20,7 @@ from acp_integration.turns import Call
 from acp_integration.wire import methods
 
 
-class UserHandler(BoundHandler):
+class UserHandler(AnsweringHandler):
     """Calls a user's function: an async one on the loop, a sync one in the executor."""
 
     def __init__(  # noqa: PLR0913  # one argument for each part of the plan

@@ -9,7 +9,7 @@ import msgspec
 
 from acp_integration import sdk
 from acp_integration.agents import AgentDeclaration, declaration_of
-from acp_integration.binding import BoundAgent, BoundHandler
+from acp_integration.binding import AnsweringHandler, BoundAgent, BoundHandler
 from acp_integration.context.ambient import enter_turn
 from acp_integration.context.invocation import Invocation
 from acp_integration.errors import HandlerError, RequestError
@@ -124,7 +124,7 @@ class _Handlers(dict[str, BoundHandler]):
         return found
 
 
-class SdkHandler(BoundHandler):
+class SdkHandler(AnsweringHandler):
     """Calls a method as the SDK does: fields by name, `_meta` to its `**kwargs` only."""
 
     def __init__(self, method: str, agent: type, name: str, instance: Any, *, told: bool) -> None:
@@ -166,7 +166,7 @@ class SdkHandler(BoundHandler):
         return arguments
 
 
-class _Extension(BoundHandler):
+class _Extension(AnsweringHandler):
     """Hands extension requests and notifications to the one method that a class has for each."""
 
     accepts_notifications = True
