@@ -11,7 +11,7 @@ PYTEST := $(PY) -m pytest
 # Most tests wait for processes to start: two workers take half the time even on two cores.
 IN_PARALLEL := -n 2 --dist worksteal
 # Real servers and processes on a machine that is full: what fails there once has to pass alone. Twice is a failure.
-FAILED_AGAIN := --last-failed --last-failed-no-failures none
+in_parallel = $(PYTEST) $(IN_PARALLEL) $(1) || $(PYTEST) --last-failed --last-failed-no-failures none $(1)
 # The SDK of the next major version is laid over the installed one for a second run of the tests that touch it.
 SDK_NEXT_VERSION := 1.0.0rc3
 SDK_NEXT := $(PEERS)/sdk-$(SDK_NEXT_VERSION)
@@ -40,9 +40,9 @@ demo: setup ## Hold a conversation with the example agent on every transport
 
 .PHONY: test
 test: setup ## Run the whole suite; parts also on the SDK's next major version and on the oldest FastAPI
-	$(PYTEST) $(IN_PARALLEL) || $(PYTEST) $(FAILED_AGAIN)
-	PYTHONPATH=$(CURDIR)/$(SDK_NEXT) $(PYTEST) $(IN_PARALLEL) -m "sdk and not full"
-	PYTHONPATH=$(CURDIR)/$(FASTAPI_FLOOR) $(PYTEST) $(IN_PARALLEL) -W default::DeprecationWarning $(FASTAPI_FLOOR_TESTS)
+	$(call in_parallel)
+	export PYTHONPATH=$(CURDIR)/$(SDK_NEXT); $(call in_parallel,-m "sdk and not full")
+	export PYTHONPATH=$(CURDIR)/$(FASTAPI_FLOOR); $(call in_parallel,-W default::DeprecationWarning $(FASTAPI_FLOOR_TESTS))
 
 .PHONY: test-full
 test-full: setup ## Run the whole suite and what takes longer: cuts, kills, proxies

@@ -107,11 +107,11 @@ def test_too_many_transports_fail_the_start():
 
 def test_a_client_whose_agent_died_is_replaced():
     before = children()
-    with TestClient(driving()) as http:
+    with TestClient(driving(), raise_server_exceptions=False) as http:
         assert http.get("/ask", params={"q": "hi"}).json() == "echo: hi"
         for pid in children() - before:
             psutil.Process(pid).kill()
-        assert psutil.wait_procs([psutil.Process(pid) for pid in children() - before], timeout=5)[1] == []
+        # The first that asks may be the one who notices the death, and fails with it.
         answers = [http.get("/ask", params={"q": "again"}) for _ in range(2)]
         assert answers[-1].json() == "echo: again"
     assert children() == before
