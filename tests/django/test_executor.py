@@ -10,8 +10,8 @@ from asgiref.sync import async_to_sync
 from django.db import connection, connections, transaction
 from tickets.models import Ticket
 
-from acp_django import executor as executor_module
 from acp_django.executor import DjangoExecutor
+from acp_integration import turn_thread
 
 BOUND = 10.0
 
@@ -121,7 +121,7 @@ async def test_a_cancelled_turn_ends_at_once_and_its_thread_cleans_up_later(
 async def test_a_turn_past_the_limit_waits_says_so_and_starts_when_a_thread_is_free(
     database: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(executor_module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(turn_thread, "SLOW_START_SECONDS", 0.0)
     executor, ran, release = DjangoExecutor(threads=1), list[str](), threading.Event()
 
     async def turn(name: str, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
