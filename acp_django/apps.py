@@ -21,7 +21,6 @@ class AcpDjangoConfig(AppConfig):
         super().__init__(app_name, app_module)
         self.streams = import_string(_GUARD)() if sys.argv[1:2] == ["acp_stdio"] else None
         """Standard input and output, taken as early as a management command can: before any model is imported."""
-        self.clients: dict[int, Any] = {}
 
     def ready(self) -> None:
         """Called by Django once every app is loaded."""

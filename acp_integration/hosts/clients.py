@@ -48,8 +48,11 @@ class SharedClients:
         """A client that is connected; one whose agent has gone is replaced by a new one.
 
         Raises:
+            ConfigurationError: if there is none of that name.
             ClientError: if its agent cannot be reached.
         """
+        if name not in self._hosts:
+            raise ConfigurationError(f"There is no client {name!r}: set {prefix_of(name)}.transport.*")
         host = self._hosts[name]
         if host.client.closed:
             host = self._hosts[name] = self._build(name)

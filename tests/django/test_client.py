@@ -105,7 +105,7 @@ def test_a_process_that_was_forked_makes_a_client_of_its_own(monkeypatch: pytest
     monkeypatch.setattr(os, "getpid", lambda: -1)
     child = get_client()
     assert child.async_client is not parent
-    client_module._here().close()
+    client_module._clients().close()
 
 
 def test_an_agent_ends_with_the_process_that_used_it(run_python: Any, project: Path, tmp_path: Path) -> None:
