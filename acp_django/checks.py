@@ -17,6 +17,7 @@ from acp_django import conf
 from acp_django.asgi import AcpAsgi
 from acp_django.serving import serving
 from acp_django.views import is_acp_view
+from acp_integration.endpoint.origin import ListedOrigins
 from acp_integration.errors import ConfigurationError, DiscoveryError, HandlerError, SeveralAgents
 
 AGENT_COMMANDS: Final = frozenset({"check", "runserver", "acp", "acp_stdio"})
@@ -104,7 +105,8 @@ def _admission() -> Iterator[CheckMessage]:
     if strangers and settings.ALLOWED_HOSTS:
         names = ", ".join(strangers)
         yield _warning(5, f"acp.agent.transport.http.allowed-hosts names {names}, which ALLOWED_HOSTS refuses before")
-    refused = ", ".join(sorted(set(options.allowed_origins) - set(settings.CSRF_TRUSTED_ORIGINS)))
+    trusted = ListedOrigins(settings.CSRF_TRUSTED_ORIGINS)
+    refused = ", ".join(origin for origin in options.allowed_origins if origin not in trusted)
     if refused and any(getattr(way, "cookie", False) for way in conf.authentication()):
         text = "may call the agent, but for no user who is logged in by cookie: CSRF_TRUSTED_ORIGINS lacks them"
         yield _warning(6, f"Browsers at {refused} {text}")

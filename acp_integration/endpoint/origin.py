@@ -7,7 +7,21 @@ from typing import Final
 _LOOPBACK_ORIGIN: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 _PORT: Final = re.compile(r":\d{1,5}$")
 _SAME_SCHEME: Final = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
+_STAR: Final = re.escape("://*.")
+_ALL_BELOW: Final = r"://(?:[^\s/?#@:]+\.)?"
 ANY: Final = "*"
+
+
+class ListedOrigins:
+    """Some origins; ``https://*.example.com`` stands for a domain and all below it, over this scheme."""
+
+    def __init__(self, origins: Iterable[str]) -> None:
+        escaped = (re.escape(_normalised(origin)) for origin in origins)
+        self._patterns = [re.compile(pattern.replace(_STAR, _ALL_BELOW)) for pattern in escaped]
+
+    def __contains__(self, origin: str) -> bool:
+        wanted = _normalised(origin)
+        return any(pattern.fullmatch(wanted) for pattern in self._patterns)
 
 
 class OriginPolicy:
@@ -18,7 +32,7 @@ class OriginPolicy:
     """
 
     def __init__(self, allowed_origins: Iterable[str], allowed_hosts: Iterable[str] | None = None) -> None:
-        self._listed = frozenset(_normalised(origin) for origin in allowed_origins)
+        self._listed = ListedOrigins(allowed_origins)
         self._hosts = HostPolicy([host for host in allowed_hosts or () if host.strip() != ANY])
 
     def allows(self, origin: str | None, scheme: str) -> bool:

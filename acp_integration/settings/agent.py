@@ -41,7 +41,8 @@ class Http(Section):
 
     path: EndpointPath | None = Field(default=None, description="Path of the endpoint.")
     allowed_origins: Origins | None = Field(
-        default=None, description="Browser origins served besides loopback; `*` is any origin."
+        default=None,
+        description="Browser origins served besides loopback; `https://*.example.com` is a domain, `*` any origin.",
     )
     allowed_hosts: Hosts | None = Field(
         default=None,

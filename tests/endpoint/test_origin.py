@@ -1,6 +1,6 @@
 import pytest
 
-from acp_integration.endpoint.origin import HostPolicy, OriginPolicy
+from acp_integration.endpoint.origin import HostPolicy, ListedOrigins, OriginPolicy
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,26 @@ def test_a_listed_origin_is_allowed_in_any_spelling_and_with_one_slash():
     assert policy.allows("https://EDITOR.example/", "http")
     assert not policy.allows("https://editor.example:8443", "http")
     assert not policy.allows("http://editor.example", "http")
+
+
+@pytest.mark.parametrize(
+    ("origin", "listed"),
+    [
+        ("https://example.org", True),
+        ("https://a.example.org", True),
+        ("HTTPS://a.b.Example.ORG/", True),
+        ("http://a.example.org", False),
+        ("https://a.example.org:8443", False),
+        ("https://notexample.org", False),
+        ("https://a.example.org.evil.example", False),
+        ("https://evil.example/.example.org", False),
+        ("https://evil.example?.example.org", False),
+        ("https://evil.example:1.example.org", False),
+    ],
+)
+def test_a_star_in_front_of_a_domain_lists_it_and_all_below(origin, listed):
+    assert (origin in ListedOrigins(["https://*.example.org"])) is listed
+    assert OriginPolicy(["https://*.example.org"]).allows(origin, "https") is listed
 
 
 def test_a_star_allows_any_origin():
