@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -19,6 +20,12 @@ import pytest
 from tests.processes import REAP_BOUND, end_group, reap
 
 REPO_ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure() -> None:
+    """Let the processes that tests start hear an interrupt, also when the suite was started in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import anyio
 from acp_integration import jsonrpc
 from acp_integration.endpoint.admission import opened_by
 from acp_integration.endpoint.connections import Served
-from acp_integration.endpoint.exchange import TEXT, Headers, Message, Receive, Refusal, Scope, Send, encoded
+from acp_integration.endpoint.exchange import TEXT, Headers, Message, PeerGone, Receive, Refusal, Scope, Send, encoded
 from acp_integration.endpoint.negotiation import CONNECTION_HEADER
 from acp_integration.endpoint.routing import Inbound, read, too_long
 from acp_integration.endpoint.service import Service
@@ -44,6 +44,12 @@ class SocketRequests:
         """Serve one socket, whatever the peer does."""
         if (await receive())["type"] != "websocket.connect":
             return
+        try:
+            await self._admit(scope, receive, _noticing(send))
+        except PeerGone:
+            logger.debug("A peer hung up during its handshake", exc_info=True)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         socket = WebSocketConnection(self._options, send, self._farewell)
         try:
             served = self._service.start(socket, opened_by(scope, self._service.admission.admit(scope)))
@@ -127,6 +133,18 @@ class SocketRequests:
         while socket.last_frame_at + limit > anyio.current_time():  # noqa: ASYNC110
             await anyio.sleep_until(socket.last_frame_at + limit)
         socket.fail(GOING_AWAY, "idle")
+
+
+def _noticing(send: Send) -> Send:
+    """Tells a peer that left, for which each server has an error of its own, from a failure here."""
+
+    async def noticing(message: Message) -> None:
+        try:
+            await send(message)
+        except Exception as error:
+            raise PeerGone from error
+
+    return noticing
 
 
 def _acceptance(scope: Scope, headers: Headers) -> Message:

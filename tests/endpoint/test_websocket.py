@@ -9,7 +9,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from acp_integration.endpoint import websocket
-from tests.endpoint.driver import INITIALIZE, prompt, request, scope_of
+from tests.endpoint.driver import INITIALIZE, Call, prompt, request, scope_of
 
 
 @asynccontextmanager
@@ -323,6 +323,19 @@ async def test_a_slow_peer_slows_the_turn_down_and_loses_nothing(drive, bound):
     with bound(10):
         await call.until(lambda: received(call)[-1].get("id") == 2)
     assert len(received(call)) == 503
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_a_peer_that_leaves_during_its_handshake_is_no_error_of_the_server(drive, bound, refused, caplog):
+    driver = await drive()
+    headers = {"origin": "http://evil.example"} if refused else {}
+    scope = {**scope_of("GET", headers), "type": "websocket", "extensions": {"websocket.http.response": {}}}
+    call = Call(driver.app, scope, [{"type": "websocket.connect"}])
+    call.fails_with = OSError("gone")
+    with bound():
+        await call.run()
+    assert call.sent == []
+    assert not [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
 
 
 async def test_a_handshake_a_server_cannot_answer_with_a_status_is_closed(drive):
