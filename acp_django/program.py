@@ -14,18 +14,16 @@ from acp_django import conf
 from acp_django.auth import caller_for, user_named
 from acp_django.checks import check_project
 from acp_django.executor import close_connections
-from acp_django.project import SETTINGS, set_up
+from acp_django.project import SETTINGS, loading, set_up
 from acp_django.serving import serving
 from acp_integration.caller import LOCAL, Caller
 from acp_integration.cli.core import configured_clients
 from acp_integration.cli.main import main
 from acp_integration.cli.program import Served
-from acp_integration.cli.reloaders import refuse_autoreloader
 from acp_integration.configuration import project_directory
 from acp_integration.entry import EXIT_USAGE
 from acp_integration.errors import ConfigurationError
 from acp_integration.transports.guard import StandardStreams
-from acp_integration.transports.selection import require_served
 
 if TYPE_CHECKING:
     from acp_integration.settings import AcpClientSettings
@@ -64,13 +62,10 @@ class DjangoProgram:
         user = [] if options.user is None else ["--user", options.user]
         return ["acp_django", "stdio", "--app-dir", str(project_directory(module)), "--settings", module, *user]
 
-    def load(self, options: Namespace) -> None:
+    def load(self, options: Namespace) -> None:  # noqa: ARG002  # the project is set up already
         """Put the agent together, before any loop runs."""
         if not conf.host_options().enabled:
             raise ConfigurationError("acp.agent.enabled=false: the agent is not to be served")
-        if options.command == "stdio":
-            refuse_autoreloader()
-            require_served(conf.agent_settings(), "stdio")
         serving()
 
     @asynccontextmanager
@@ -87,7 +82,8 @@ def start(arguments: Sequence[str], streams: StandardStreams | None) -> int:
     """Set the project up and run one command; returns the exit code."""
     name = "python -m acp_django"
     try:
-        set_up(arguments)
+        with loading(name):
+            set_up(arguments)
     except ConfigurationError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return EXIT_USAGE

@@ -11,9 +11,15 @@ from typing import Final
 import django
 
 from acp_integration.errors import ConfigurationError
+from acp_integration.patience import Patience
 
 SETTINGS: Final = "DJANGO_SETTINGS_MODULE"
 _NAMED: Final = re.compile(rf"""^[^#\n]*["']{SETTINGS}["']\]?\s*[,=]\s*["']([\w.]+)["']""", re.MULTILINE)
+
+
+def loading(name: str) -> Patience:
+    """Stands around the set-up of a project: a slow one is said on standard error by the program of this name."""
+    return Patience(name, "loading the project's settings and apps", "loaded the project's settings and apps")
 
 
 def set_up(arguments: Sequence[str]) -> None:

@@ -15,13 +15,11 @@ from acp_fastapi.serving import BY_COMMAND, Serving, servings
 from acp_integration.cli.editor import app_dir_words
 from acp_integration.cli.main import main
 from acp_integration.cli.program import Served
-from acp_integration.cli.reloaders import refuse_autoreloader
 from acp_integration.discovery import resolve
 from acp_integration.errors import DiscoveryError
 from acp_integration.hosts.lifespan import lifespan
 from acp_integration.settings.client import AcpClientSettings
 from acp_integration.transports.guard import StandardStreams
-from acp_integration.transports.selection import require_served
 
 
 class FastAPIProgram:
@@ -42,8 +40,6 @@ class FastAPIProgram:
 
     def load(self, options: Namespace) -> None:
         """Import the target, which runs no lifespan yet."""
-        if options.command == "stdio":
-            refuse_autoreloader()
         resolve(options.target)
 
     @asynccontextmanager
@@ -53,8 +49,6 @@ class FastAPIProgram:
         app, owner = _application(options.target)
         async with lifespan(app) as state:
             serving = _one_of(state, owner, options.target)
-            if options.command == "stdio":
-                require_served(serving.declaration.settings, "stdio")
             serving.state.update(state)
             yield _served(serving)
 

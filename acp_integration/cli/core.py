@@ -16,7 +16,6 @@ from acp_integration.configuration import anything_set, project_directory
 from acp_integration.discovery import resolve_agent
 from acp_integration.errors import ConfigurationError
 from acp_integration.transports.guard import StandardStreams
-from acp_integration.transports.selection import require_served
 
 if TYPE_CHECKING:
     from acp_integration.settings import AcpClientSettings
@@ -50,8 +49,6 @@ class CoreProgram:
         settings, origins = load_settings(files=[project] if project is not None else [])
         if settings is not None and settings.enabled is False:
             raise ConfigurationError("acp.agent.enabled=false: the agent is not to be served")
-        if options.command == "stdio":
-            require_served(settings, "stdio")
         builder = AgentBuilder(candidate, settings)
         yield Served(builder.build_factory(), builder.options, builder=builder, settings=settings, origins=origins)
 

@@ -16,6 +16,7 @@ import anyio
 from acp_integration.cli.program import Served
 from acp_integration.runtime import AgentRuntime
 from acp_integration.transports.guard import StandardStreams
+from acp_integration.transports.selection import require_served
 from acp_integration.transports.stdio import stdio_transport
 from acp_integration.transports.trace import TracedTransport
 from acp_integration.transports.transport import Transport
@@ -61,6 +62,7 @@ class _Server:
             loop.add_signal_handler(number, self._stop, number)
         with anyio.CancelScope() as self._main:
             async with self._opening() as served:
+                require_served(served.settings, "stdio")
                 self._runtime = served.factory(self._transport(served), served.caller)
                 gc.freeze()  # what was imported stays, so no collection need look at it
                 gc.enable()

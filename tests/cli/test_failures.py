@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from acp_integration.cli.core import start
-from acp_integration.cli.starting import SLOW_SECONDS
+from acp_integration.patience import SLOW_SECONDS
 
 PROBE = "examples.agents:ProbeAgent"
 HEADER = "from acp_integration import acp_agent, on\n"

@@ -127,3 +127,34 @@ async def test_a_trace_holds_every_frame(connect: Connect, tmp_path: Path) -> No
         await peer.end_input()
         await peer.ended.wait()
     assert '"initialize"' in (tmp_path / "trace").read_text()
+
+
+SLOW = {
+    "module": ("slow_settings.py", "from probe_project.settings import *\nopen({gate!r}).close()\n"),
+    "management": ("slow_app/models.py", "open({gate!r}).close()\n"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("module", "python -m acp_django"), ("management", "{project}/manage.py acp_stdio")]
+)
+def test_a_project_that_loads_slowly_is_said_while_it_lasts(
+    spawn, project: Path, environment, tmp_path: Path, kind: str, name: str
+) -> None:
+    gate, (file, content) = tmp_path / "gate", SLOW[kind]
+    os.mkfifo(gate)
+    (tmp_path / "slow_app").mkdir()
+    (tmp_path / "slow_app" / "__init__.py").touch()
+    (tmp_path / "slow_settings.py").write_text(
+        "from probe_project.settings import *\nINSTALLED_APPS = [*INSTALLED_APPS, 'slow_app']\n"
+    )
+    (tmp_path / file).write_text(content.format(gate=str(gate)))
+    environ = {**environment, "PYTHONPATH": str(tmp_path), "PROBE_QUIET_SETTINGS": "1"}
+    words = [word.format(project=project) for word in COMMANDS[kind]]
+    process = spawn(sys.executable, *words, "--settings", "slow_settings", env=environ)
+    said = name.format(project=project) + ": still loading the project's settings and apps after 2 s"
+    assert any(line.startswith(said.encode()) for line in iter(process.stderr.readline, b""))
+    gate.open("w").close()
+    out, err = process.communicate(timeout=30)
+    assert (out, process.returncode) == (b"", 0)
+    assert b"loaded the project's settings and apps after " in err
