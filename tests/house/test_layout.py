@@ -2,9 +2,17 @@
 
 import ast
 import re
+import tokenize
+from io import StringIO
 from pathlib import Path
 
+import pytest
+
 MAX_LINES = 300
+THIN = {"acp_django": 800, "acp_fastapi": 600}
+"""What a framework package may hold; whatever needs no framework belongs in the core."""
+OWN_APP = "sessions"  # stored sessions: an app of its own beside the framework package
+LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
 ATTIC_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "misc", "manager"}
 EMPTY_CLASS_NAME = re.compile(r"^_?Base[A-Z]|(Mixin|Impl|Manager|V2)$")
 
@@ -30,3 +38,30 @@ def test_every_package_is_typed(repo_root):
     roots = sorted(init.parent for init in repo_root.glob("acp_*/__init__.py"))
     assert [root.name for root in roots] == ["acp_django", "acp_fastapi", "acp_integration"]
     assert all((root / "py.typed").is_file() for root in roots)
+
+
+@pytest.mark.parametrize("package", THIN)
+def test_a_framework_package_is_thin(repo_root, package):
+    folder = repo_root / package
+    files = [file for file in folder.rglob("*.py") if OWN_APP not in file.relative_to(folder).parts]
+    lines = sum(len(code_lines(file.read_text())) for file in files)
+    assert 0 < lines < THIN[package], f"{package} has {lines} lines of code: what needs no framework is the core's"
+
+
+def test_lines_that_hold_no_code_do_not_count():
+    text = '"""About."""\n\n# why\nX = (\n    # inside\n    1,\n)\nclass A:\n    """It."""\n    y = "text"\n'
+    assert code_lines(text) == {4, 6, 7, 8, 10}
+
+
+def code_lines(text: str) -> set[int]:
+    """The numbers of the lines with code: no blank ones, no comments, no texts that stand alone."""
+    lines: set[int] = set()
+    statement: list[tokenize.TokenInfo] = []
+    for token in tokenize.generate_tokens(StringIO(text).readline):
+        if token.type == tokenize.NEWLINE:
+            if [part.type for part in statement] != [tokenize.STRING]:
+                lines.update(number for part in statement for number in range(part.start[0], part.end[0] + 1))
+            statement = []
+        elif token.type not in LAYOUT:
+            statement.append(token)
+    return lines
