@@ -17,6 +17,7 @@ from acp_django import conf
 from acp_django.asgi import AcpAsgi
 from acp_django.serving import serving
 from acp_django.views import is_acp_view
+from acp_integration.configuration.gathering import gather
 from acp_integration.endpoint.origin import ListedOrigins
 from acp_integration.errors import ConfigurationError, DiscoveryError, HandlerError, SeveralAgents
 
@@ -60,7 +61,7 @@ def _warning(number: int, text: str) -> CheckMessage:
 
 def _bad_keys() -> Iterator[CheckMessage]:
     try:
-        conf.agent_settings()
+        gather(conf.agent_settings, conf.clients)
     except ConfigurationError as error:
         yield from (_error(1, problem) for problem in error.problems)
 

@@ -10,7 +10,7 @@ from django.dispatch import receiver
 from acp_django import conf
 from acp_integration.client.client import AcpClient
 from acp_integration.client.sync import SyncAcpClient
-from acp_integration.hosts.clients import DEFAULT, SharedClients, client_settings
+from acp_integration.hosts.clients import DEFAULT, SharedClients
 from acp_integration.hosts.process_clients import ProcessClients
 
 
@@ -41,8 +41,7 @@ def _clients() -> ProcessClients:
 
 
 def _load() -> SharedClients:
-    settings = client_settings(conf.core_mapping(), files=conf.project_files())
-    return SharedClients(settings, conf.objects(conf.CLIENT_CUSTOMIZERS))
+    return SharedClients(conf.clients(), conf.objects(conf.CLIENT_CUSTOMIZERS))
 
 
 @receiver(setting_changed)

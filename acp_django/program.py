@@ -17,7 +17,6 @@ from acp_django.executor import close_connections
 from acp_django.project import SETTINGS, loading, set_up
 from acp_django.serving import serving
 from acp_integration.caller import LOCAL, Caller
-from acp_integration.cli.core import configured_clients
 from acp_integration.cli.main import main
 from acp_integration.cli.program import Served
 from acp_integration.configuration import project_directory
@@ -54,7 +53,7 @@ class DjangoProgram:
 
     def clients(self, options: Namespace) -> "Mapping[str, AcpClientSettings]":  # noqa: ARG002  # the project's
         """Those of `settings.ACP`, of the environment and of the project's files."""
-        return configured_clients(conf.core_mapping(), conf.project_files())
+        return conf.clients()
 
     def stdio_words(self, options: Namespace) -> Sequence[str]:
         """Where the project is and what it is called; the working directory plays no part."""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from acp_integration.agents import declaration_of
 from acp_integration.errors import DiscoveryError, SeveralAgents
+from acp_integration.handlers import marks_of
 
 Target = str | ModuleType
 
@@ -148,9 +149,14 @@ def resolve_agent(target: str) -> AgentCandidate:
         return candidate_of(found, target)
     single = require_single(discovered(found))
     if single is None:
-        message = f"{target} defines no @acp_agent class or function"
-        raise DiscoveryError(message)
+        raise DiscoveryError(f"{target} defines no @acp_agent class or function{hint_at_unmarked(found)}")
     return single
+
+
+def hint_at_unmarked(*targets: Target) -> str:
+    """The end of an error text: which classes look like agents and lack ``@acp_agent``; empty if none does."""
+    names = [class_name(value) for target in targets for module in _modules(target) for value in _unmarked(module)]
+    return f"; mark with @acp_agent what is to be served: {', '.join(names)}" if names else ""
 
 
 def _is_dotted(name: str) -> bool:
@@ -173,6 +179,17 @@ def _modules(target: Target) -> Iterator[ModuleType]:
 def _defined(module: ModuleType) -> list[Any]:
     agents = (value for value in vars(module).values() if inspect.isclass(value) or inspect.isfunction(value))
     return [agent for agent in agents if agent.__module__ == module.__name__ and declaration_of(agent) is not None]
+
+
+def _unmarked(module: ModuleType) -> list[type[Any]]:
+    classes = [
+        value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == module.__name__
+    ]
+    return [found for found in classes if declaration_of(found) is None and _has_handlers(found)]
+
+
+def _has_handlers(found: type[Any]) -> bool:
+    return any(name == "prompt" or marks_of(member) for name, member in vars(found).items())
 
 
 def _entry_points(group: str) -> Iterator[Any]:

@@ -8,6 +8,7 @@ import anyio
 from acp_integration.client.builder import ClientBuilder, build_client
 from acp_integration.client.client import AcpClient
 from acp_integration.configuration.files import Files
+from acp_integration.configuration.gathering import gather
 from acp_integration.errors import ConfigurationError
 from acp_integration.hosts.client import AcpClientHost
 from acp_integration.plugins import Plugins
@@ -89,9 +90,11 @@ def client_settings(mapping: Mapping[str, Any] | None = None, *, files: Files = 
     Raises:
         ConfigurationError: with one line for every bad key.
     """
-    default = AcpClientSettings.load(mapping, files=files)
-    named = AcpClientSettings.load_named(mapping, files=files)
-    return named | ({DEFAULT: default} if default.has_transport else {})
+    default, named = gather(
+        lambda: AcpClientSettings.load(mapping, files=files), lambda: AcpClientSettings.load_named(mapping, files=files)
+    )
+    found: dict[str, AcpClientSettings] = named
+    return found | ({DEFAULT: default} if default.has_transport else {})
 
 
 def prefix_of(name: str) -> str:

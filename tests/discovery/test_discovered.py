@@ -223,6 +223,16 @@ def test_a_module_without_an_agent_is_refused(project):
     assert str(raised.value) == f"{name}.agents defines no @acp_agent class or function"
 
 
+def test_a_class_with_handlers_that_is_not_marked_is_named(project):
+    name = project(agents="from acp_integration import on\nclass Shop:\n    @on.prompt\n    def reply(self): ...\n")
+    with pytest.raises(DiscoveryError) as raised:
+        resolve_agent(f"{name}.agents")
+    assert str(raised.value) == (
+        f"{name}.agents defines no @acp_agent class or function; "
+        f"mark with @acp_agent what is to be served: {name}.agents.Shop"
+    )
+
+
 def test_a_module_with_several_agents_is_refused(project):
     name = project(agents=AGENT.format(name="First") + AGENT.format(name="Second"))
     with pytest.raises(SeveralAgents, match=r"^Found 2 @acp_agent classes "):

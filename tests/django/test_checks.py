@@ -13,7 +13,9 @@ from django.test import override_settings
 from tickets import acp_agents
 
 from acp_django import checks
+from acp_django.serving import serving
 from acp_integration import acp_agent, on
+from acp_integration.agents import DECLARATION
 
 
 def found(**settings: Any) -> dict[str, str]:
@@ -35,7 +37,21 @@ def test_a_project_in_order_hears_nothing() -> None:
     [
         ({"ACP": {"agent": {"request-timeuot": "3s"}}}, "E001", "did you mean"),
         ({"ACP": {"AGENT": {"REQUEST_TIMEOUT": "soon"}}}, "E001", "a duration"),
-        ({"ACP": {"agnet": {"request-timeout": "3s"}}}, "E001", "agnet"),
+        ({"ACP": {"agnet": {"request-timeout": "3s"}}}, "E001", "did you mean acp.agent.request-timeout?"),
+        (
+            {"ACP": {"permision": "shop.rules.may"}},
+            "E001",
+            "acp.permision is not a known key; did you mean acp.permission",
+        ),
+        ({"ACP": {"SERVES": "shop.Agent"}}, "E001", "did you mean acp.serve?"),
+        ({"ACP": {"client_customizer": "shop.x"}}, "E001", "did you mean acp.client-customizers?"),
+        ({"ACP": {"client": {"transport": {"stdio": {"comand": "x"}}}}}, "E001", "acp.client.transport.stdio.command?"),
+        (
+            {"ACP": {"clients": {"a": {"transport": {"http": {"url": "x"}}}}}},
+            "E001",
+            "acp.clients.a.transport.http.uri?",
+        ),
+        ({"ACP": ["agent"]}, "E001", "not a dict"),
         ({"ACP": {"authentication": ["shop.auth.Nothing"]}}, "E002", "authentication"),
         ({"ACP": {"serve": "tickets.acp_agents.Nobody"}}, "E002", "serve"),
         ({"ACP": {"serve": "tickets.models.Ticket"}}, "E005", "@acp_agent"),
@@ -54,8 +70,15 @@ def test_each_mistake_is_told(settings: Any, identifier: str, words: str) -> Non
 
 
 def test_every_bad_key_is_told_at_once() -> None:
-    with override_settings(ACP={"agent": {"request-timeout": "soon", "sync-threads": "many"}}):
-        assert len([message for message in run_checks() if message.id == "acp_django.E001"]) == 2
+    written = {
+        "agent": {"request-timeout": "soon", "sync-threads": "many"},
+        "permision": "shop.rules.may",
+        "client": {"prompt-timeout": "soon"},
+        "clients": {"a": {"prompt-timeout": "soon"}},
+        "agnet": {"request-timeout": "3s"},
+    }
+    with override_settings(ACP=written):
+        assert len([message for message in run_checks() if message.id == "acp_django.E001"]) == 6
 
 
 def test_sessions_in_memory_and_several_workers_do_not_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +111,30 @@ def second_agent(module: str) -> type:
 
     Second.__module__ = module
     return acp_agent(name="second")(Second)
+
+
+@pytest.fixture
+def without_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No installed app defines an agent any more."""
+    monkeypatch.delattr(acp_agents, "TicketAgent")
+    serving.cache_clear()
+
+
+@pytest.mark.usefixtures("without_agents")
+def test_an_agent_that_is_not_marked_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    unmarked = second_agent(acp_agents.__name__)
+    delattr(unmarked, DECLARATION)
+    monkeypatch.setattr(acp_agents, "Second", unmarked, raising=False)
+    assert "mark with @acp_agent what is to be served: tickets.acp_agents." in found(ACP={})["acp_django.E005"]
+
+
+@pytest.mark.usefixtures("without_agents")
+def test_a_module_of_agents_outside_the_installed_apps_is_named(tmp_path: Path) -> None:
+    for name in ("orders", "empty"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "orders" / "acp_agents.py").touch()
+    said = found(ACP={}, BASE_DIR=tmp_path)["acp_django.E005"]
+    assert said.endswith("; not in INSTALLED_APPS, though with such a file: orders")
 
 
 def test_errors_stop_the_check_command() -> None:
