@@ -52,6 +52,6 @@ def test_a_working_directory_that_python_does_not_import_from_is_not_looked_at(t
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigurationError, match="--app-dir"):
         enter_project(None, None)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     enter_project(None, None)
     assert os.environ[SETTINGS] == "a.strangers"
