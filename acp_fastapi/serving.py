@@ -73,7 +73,7 @@ class Serving:
         agent = await stack.enter_async_context(_constructed(candidate, resolver))
         self.builder = AgentBuilder(agent, settings, plugins=self.declaration.plugins, scope=resolver)
         self.factory = self.builder.build_factory()
-        self.endpoint = AcpEndpoint(self.factory, settings=settings)
+        self.endpoint = AcpEndpoint(self.factory, settings=settings, place=candidate.name)
         stack.push_async_callback(_closed, self.endpoint)
 
 

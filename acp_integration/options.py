@@ -27,6 +27,16 @@ class RuntimeOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_message_size: int = 32 * MIB
 
 
+class BackplaneOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How the workers that serve one agent find each other's connections; both may hold a secret."""
+
+    url: str | None = None
+    key: str | None = None
+
+    def __repr__(self) -> str:
+        return "BackplaneOptions(...)"
+
+
 class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What bounds an endpoint that serves an agent over HTTP and WebSocket."""
 
@@ -50,6 +60,7 @@ class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
     shutdown_timeout: float = 5.0
     web_socket_idle_timeout: float = 1800.0
     initialize_timeout: float = 30.0
+    workers: BackplaneOptions = BackplaneOptions()
 
 
 class ListenerOptions(msgspec.Struct, frozen=True, kw_only=True):

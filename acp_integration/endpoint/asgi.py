@@ -1,21 +1,19 @@
 """The endpoint: a raw ASGI application that serves one agent over Streamable HTTP and WebSocket."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
 
+from acp_integration.backplane.opening import backplane_opener
 from acp_integration.endpoint.connections import Served
 from acp_integration.endpoint.exchange import JSON, Exchange, Receive, Scope, Send
-from acp_integration.endpoint.http import HttpRequests
+from acp_integration.endpoint.run import EndpointRun
 from acp_integration.endpoint.service import AgentFactory, Service
-from acp_integration.endpoint.sockets import SocketRequests
 from acp_integration.endpoint.validation import validated
-from acp_integration.hosts.taps import ShutdownTaps
 from acp_integration.options import EndpointOptions
-from acp_integration.owned import OwnedTask
 
 if TYPE_CHECKING:
     from acp_integration.settings import AcpAgentSettings
@@ -35,6 +33,8 @@ class AcpEndpoint:
         factory: makes the agent of a connection from its transport and its caller.
         options: what bounds the endpoint; by default what `settings` say.
         settings: the agent's settings, read when `options` is None.
+        place: what tells the endpoint from others of the application that have the same path; worker processes share
+            the connections of endpoints with the same path and place.
 
     Raises:
         ConfigurationError: if a limit makes no sense.
@@ -46,12 +46,15 @@ class AcpEndpoint:
         options: EndpointOptions | None = None,
         *,
         settings: "AcpAgentSettings | None" = None,
+        place: str = "",
     ) -> None:
         if options is None:
             options = EndpointOptions() if settings is None else settings.endpoint_options()
         self.options = validated(options)
+        self._place = f"{options.path} {place}"
+        self._open_backplane = backplane_opener(options.workers, 2 * options.max_message_size)
         self._factory = factory
-        self._run: _Run | None = None
+        self._run: EndpointRun | None = None
 
     @property
     def active_connection_count(self) -> int:
@@ -71,9 +74,9 @@ class AcpEndpoint:
         run = await self._started()
         run.taps.look_again()
         if scope["type"] == "http":
-            await HttpRequests(run.service).serve(scope, receive, send)
+            await run.http.serve(scope, receive, send)
         elif scope["type"] == "websocket":
-            await SocketRequests(run.service).serve(scope, receive, send)
+            await run.sockets.serve(scope, receive, send)
 
     async def health(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A second ASGI application, for probes: 200 ``{"status":"ok"}``, and 503 once the shutdown has begun."""
@@ -86,7 +89,9 @@ class AcpEndpoint:
         """Run the endpoint inside this context, and leave it with every connection ended."""
         if self._run is not None and self._run.service.ended.is_set():
             self._run = None
-        await self._started()
+        run = await self._started()
+        if run.failure is not None:
+            raise run.failure
         try:
             yield self
         finally:
@@ -126,10 +131,11 @@ class AcpEndpoint:
                 await run.service.ended.wait()
         return run.service.ended.is_set()
 
-    async def _started(self) -> "_Run":
+    async def _started(self) -> "EndpointRun":
         loop = asyncio.get_running_loop()
         if self._run is None or self._run.loop is not loop:
-            self._run = _Run(Service(self._factory, self.options), loop, self.begin_shutdown)
+            service = Service(self._factory, self.options, self._place)
+            self._run = EndpointRun(service, loop, self.begin_shutdown, self._open_backplane)
         await self._run.started.wait()
         return self._run
 
@@ -142,30 +148,3 @@ class AcpEndpoint:
             await send({"type": "lifespan.startup.complete"})
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
-
-
-class _Run:
-    """The endpoint from a start to its end, on one event loop.
-
-    Its task is nobody's child: the first request may start it, and must not end it, nor lend it its context variables.
-    """
-
-    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, begin_shutdown: Callable[[], None]) -> None:
-        self.service = service
-        self.loop = loop
-        self.started = anyio.Event()
-        self.taps = ShutdownTaps(begin_shutdown)
-        self.taps.install()
-        self._task = OwnedTask("acp-endpoint")
-        self._task.start(self._serve)
-
-    def call(self, function: Callable[[], None]) -> None:
-        """Call something on the endpoint's loop, from any thread."""
-        with suppress(RuntimeError):  # the loop is closed: nothing is left to end
-            self.loop.call_soon_threadsafe(function)
-
-    async def _serve(self) -> None:
-        try:
-            await self.service.run(self.started)
-        finally:
-            self.taps.restore()

@@ -1,5 +1,6 @@
 """The connections of one worker process: their ids, whose they are, how many there may be, and which have been left."""
 
+import hashlib
 import logging
 import secrets
 from collections import Counter
@@ -21,7 +22,8 @@ MAX_PER_PRINCIPAL: Final = "acp.agent.transport.http.max-connections-per-princip
 RETRY_LATER: Final = (("retry-after", "5"),)
 
 _RANDOM_BYTES: Final = 16
-_WORKER_BYTES: Final = 6
+_WORKER_BYTES: Final = 4
+_PLACE_BYTES: Final = 2
 
 
 class Runtime(Protocol):
@@ -60,10 +62,16 @@ class Served:
 
 
 class Connections:
-    """Every connection that lives in this process."""
+    """Every connection to one endpoint that lives in this process.
 
-    def __init__(self, options: EndpointOptions) -> None:
-        self.worker = secrets.token_hex(_WORKER_BYTES)
+    Args:
+        options: how many there may be.
+        place: what the endpoint is called in every worker; only endpoints of one place share connections.
+    """
+
+    def __init__(self, options: EndpointOptions, place: str = "") -> None:
+        self._place = hashlib.sha256(place.encode()).hexdigest()[: 2 * _PLACE_BYTES]
+        self.worker = secrets.token_hex(_WORKER_BYTES) + self._place
         self._options = options
         self._served: dict[str, Served] = {}
         self._per_principal: Counter[str] = Counter()
@@ -119,17 +127,21 @@ class Connections:
             return served, served.transport
         raise Refusal(404, self._explain_unknown(identifier))
 
-    def _explain_unknown(self, identifier: str) -> str:
-        """Where a connection that is not here may be: this is where a lookup among several workers would go."""
+    def other_owner(self, identifier: str) -> str | None:
+        """The other worker whose endpoint of the same place made an id; None if it cannot have."""
         worker, _, rest = identifier.partition(".")
-        made_like_ours = len(worker) == 2 * _WORKER_BYTES and len(rest) == 2 * _RANDOM_BYTES
-        if not made_like_ours or worker == self.worker:
+        made_like_ours = len(worker) == len(self.worker) and len(rest) == 2 * _RANDOM_BYTES and worker.isalnum()
+        return worker if made_like_ours and worker != self.worker and worker.endswith(self._place) else None
+
+    def _explain_unknown(self, identifier: str) -> str:
+        worker = self.other_owner(identifier)
+        if worker is None:
             return ""
         if not self._warned_of_strangers:
             self._warned_of_strangers = True
             logger.warning(
                 "A request named a connection of worker %s but reached worker %s: run one worker, send each client "
-                "to the same worker, or share connections between the workers",
+                "to the same worker, or let the workers share connections (acp.agent.backplane.url)",
                 ascii(worker),
                 self.worker,
             )

@@ -24,6 +24,7 @@ from acp_integration.endpoint.negotiation import (
 )
 from acp_integration.endpoint.routing import Inbound, read, stream_of, too_long
 from acp_integration.endpoint.service import SHUTTING_DOWN, Service
+from acp_integration.endpoint.workers import Workers
 from acp_integration.errors import ConnectionClosed
 from acp_integration.transports.transport import RequestId
 
@@ -39,15 +40,23 @@ _ALLOW: Final = (("allow", "GET, POST, DELETE"),)
 class HttpRequests:
     """Answers every HTTP request to the endpoint."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, workers: Workers) -> None:
         self._service = service
+        self._workers = workers
         self._options = service.options
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever it is."""
         exchange = Exchange(scope, receive, send)
+        await self._answering(exchange, partial(self._admit, exchange, scope))
+
+    async def answer(self, exchange: Exchange, caller: Caller) -> None:
+        """Answer one request that another worker has let in."""
+        await self._answering(exchange, partial(self._dispatch, exchange, {}, caller))
+
+    async def _answering(self, exchange: Exchange, dispatch: Callable[[], Awaitable[None]]) -> None:
         try:
-            await self._dispatch(exchange, scope)
+            await dispatch()
         except Refusal as refusal:
             await exchange.refuse(refusal)
         except PeerGone:
@@ -56,8 +65,10 @@ class HttpRequests:
             logger.exception("A request failed")
             await exchange.refuse(Refusal(500, "internal error"))
 
-    async def _dispatch(self, exchange: Exchange, scope: Scope) -> None:
-        caller = self._service.admission.admit(scope)
+    async def _admit(self, exchange: Exchange, scope: Scope) -> None:
+        await self._dispatch(exchange, scope, self._service.admission.admit(scope))
+
+    async def _dispatch(self, exchange: Exchange, scope: Scope, caller: Caller) -> None:
         if exchange.method not in ("GET", "POST", "DELETE"):
             raise Refusal(405, "Method not allowed", _ALLOW)
         self._service.refuse_if_closing()
@@ -133,7 +144,18 @@ class HttpRequests:
         served.initialized = isinstance(message, jsonrpc.Response) and message.error is None
         return answer
 
+    async def _forwarded(self, exchange: Exchange, caller: Caller, body: bytes = b"") -> bool:
+        """Let the worker that holds the connection answer, if that is another one; says whether it is."""
+        identifier = exchange.header(CONNECTION_HEADER)
+        owner = None if identifier is None else self._service.connections.other_owner(identifier)
+        if owner is None:
+            return False
+        with self._service.response():
+            return await self._workers.forward(exchange, owner, caller, body)
+
     async def _accept(self, exchange: Exchange, inbound: Inbound, caller: Caller) -> None:
+        if await self._forwarded(exchange, caller, inbound.frame):
+            return
         served, connection = self._find(exchange, caller)
         header = usable_id(exchange.header(SESSION_HEADER), "Acp-Session-Id")
         stream = None
@@ -164,6 +186,8 @@ class HttpRequests:
     async def _get(self, exchange: Exchange, caller: Caller) -> None:
         if not accepts_event_stream(exchange.header("accept")):
             raise Refusal(406, "Accept must allow text/event-stream")
+        if await self._forwarded(exchange, caller):
+            return
         served, connection = self._find(exchange, caller)
         session = usable_id(exchange.header(SESSION_HEADER), "Acp-Session-Id")
         last_id = event_id(usable_id(exchange.header("last-event-id"), "Last-Event-ID"))
@@ -179,6 +203,8 @@ class HttpRequests:
             connection.streams.left(session)
 
     async def _delete(self, exchange: Exchange, caller: Caller) -> None:
+        if await self._forwarded(exchange, caller):
+            return
         served, connection = self._find(exchange, caller)
         self._service.connections.remove(served)
         connection.hang_up()

@@ -29,11 +29,11 @@ SHUTTING_DOWN: Final = "ACP endpoint is shutting down"
 class Service:
     """Owns the task in which every connection is served; made when the endpoint starts, gone when it has stopped."""
 
-    def __init__(self, factory: AgentFactory, options: EndpointOptions) -> None:
+    def __init__(self, factory: AgentFactory, options: EndpointOptions, place: str = "") -> None:
         self.options = options
         self.admission = Admission(options)
         self.confinement = Confinement(options)
-        self.connections = Connections(options)
+        self.connections = Connections(options, place)
         self.closing = False
         self.ended = anyio.Event()
         self._factory = factory
@@ -43,13 +43,19 @@ class Service:
         self._responses: set[anyio.CancelScope] = set()
         self._tasks: TaskGroup | None = None
 
-    async def run(self, started: anyio.Event) -> None:
-        """Serve until told to close, then for at most `shutdown-timeout`."""
+    async def run(self, started: anyio.Event, closed: Callable[[], None]) -> None:
+        """Serve until told to close, then for at most `shutdown-timeout`.
+
+        Args:
+            started: set once requests can be taken.
+            closed: called when the end has begun.
+        """
         try:
             async with anyio.create_task_group() as self._tasks:
                 started.set()
                 self._tasks.start_soon(self._expiry.watch)
                 await self._told_to_close.wait()
+                closed()
                 with anyio.move_on_after(self.options.shutdown_timeout) as patience:
                     await self._emptied()
                 if patience.cancelled_caught:
@@ -59,7 +65,11 @@ class Service:
         finally:
             self.closing = True
             self._cut_responses()
-            self.ended.set()
+
+    def finish(self) -> None:
+        """Take nothing more, and let everybody know who waits for the end."""
+        self.closing = True
+        self.ended.set()
 
     def close(self) -> None:
         """Refuse new work, cancel every turn and end every connection; safe to call twice."""

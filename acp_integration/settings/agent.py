@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, Literal
 
+import msgspec
 from pydantic import Field
 
 from acp_integration.configuration.kinds import (
@@ -22,7 +23,7 @@ from acp_integration.configuration.kinds import (
     Text,
     TransportType,
 )
-from acp_integration.options import EndpointOptions, HostOptions, ListenerOptions, RuntimeOptions
+from acp_integration.options import BackplaneOptions, EndpointOptions, HostOptions, ListenerOptions, RuntimeOptions
 from acp_integration.settings.sections import Section, Settings, options_of
 
 
@@ -105,7 +106,11 @@ class AgentTransport(Section):
 class Backplane(Section):
     """How the workers that serve one agent find each other's connections."""
 
-    url: Text | None = Field(default=None, description="Where workers meet; unset, those of one host find each other.")
+    url: Text | None = Field(
+        default=None,
+        description="Where workers meet: `memory:` (nowhere), `unix:/a/directory`, `redis://host:port/0`; unset, the "
+        "workers of one server find each other.",
+    )
     key: Secret | None = Field(default=None, description="Key that authenticates messages between hosts.")
 
 
@@ -166,7 +171,9 @@ class AcpAgentSettings(Settings):
 
     def endpoint_options(self) -> EndpointOptions:
         """What bounds the endpoint that serves the agent."""
-        return options_of(EndpointOptions, self.transport.http, self)
+        url, key = self.backplane.url, self.backplane.key
+        workers = BackplaneOptions(url=url, key=None if key is None else key.get_secret_value())
+        return msgspec.structs.replace(options_of(EndpointOptions, self.transport.http, self), workers=workers)
 
     def listener_options(self) -> ListenerOptions:
         """Where an own listener binds."""

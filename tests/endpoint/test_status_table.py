@@ -305,8 +305,11 @@ async def test_an_unknown_connection_is_404_and_empty(serve):
 
 async def test_a_connection_of_another_worker_is_404_and_says_so_once_in_the_log(serve, caplog):
     site = await serve()
+    answer = await site.http.post("/acp", json=INITIALIZE)
+    own_worker = answer.headers["acp-connection-id"].partition(".")[0]
+    other_worker = f"{'0' * 8}{own_worker[8:]}"  # the end tells the endpoint, which has to be the same
     for _ in range(2):
-        answer = await site.http.delete("/acp", headers=ids(f"{'0' * 12}.{'1' * 32}", None))
+        answer = await site.http.delete("/acp", headers=ids(f"{other_worker}.{'1' * 32}", None))
         assert answer.status_code == 404
         assert "another worker" in answer.text
     assert caplog.text.count("named a connection of worker") == 1

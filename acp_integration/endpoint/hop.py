@@ -1,0 +1,59 @@
+"""What two workers say to each other about one request that reached the wrong one of them."""
+
+from typing import Final
+
+import msgspec
+
+Headers = list[tuple[str, str]]
+
+
+class Call(msgspec.Struct, frozen=True, array_like=True, tag="call"):
+    """A request, from the worker that it reached to the one that holds its connection."""
+
+    id: int
+    method: str
+    principal: str | None
+    headers: Headers
+    body: bytes
+
+
+class Gone(msgspec.Struct, frozen=True, array_like=True, tag="gone"):
+    """The peer of a call has hung up, or needs no more of its answer."""
+
+    id: int
+
+
+class Taken(msgspec.Struct, frozen=True, array_like=True, tag="taken"):
+    """The server has taken the last part of the answer to a call, and the peer was still there."""
+
+    id: int
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True, tag="part"):
+    """A part of the answer to a call; the first has the status and the headers, the last says so."""
+
+    id: int
+    body: bytes
+    last: bool
+    status: int = 0
+    headers: Headers = []
+
+
+Hop = Call | Gone | Taken | Part
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_decoder: Final = msgspec.msgpack.Decoder(Hop)
+
+
+def packed(hop: Hop) -> bytes:
+    """As it travels."""
+    return _encoder.encode(hop)
+
+
+def unpacked(message: bytes) -> Hop:
+    """What travelled.
+
+    Raises:
+        msgspec.DecodeError: if it is nothing of this kind.
+    """
+    return _decoder.decode(message)
