@@ -1,8 +1,9 @@
 """Django's own chain judges every request for the agent once, and then lets go of it."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from tests.django.asgi_driver import (
 from tests.django.test_executor import open_files
 
 BEARER = {"authentication": ["acp_django.auth.BearerToken", "acp_django.auth.SessionAuthentication"]}
+IDLE = 200
+HANDFUL = 5
 PING = {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}
 
 
@@ -214,19 +217,28 @@ async def test_the_chain_runs_once_for_each_request_and_handshake(database: Path
     assert middlewares.seen == ["POST", "GET"]
 
 
+@asynccontextmanager
+async def idle_stream(app: Any, cookie: str) -> AsyncIterator[None]:
+    connection = await initialized(app, cookie=cookie)
+    async with event_stream(app, cookie=cookie, acp_connection_id=connection):
+        yield
+
+
+@pytest.mark.parametrize("idle", [idle_stream, socket], ids=["streams", "sockets"])
+@override_settings(ACP={"agent": {"transport": {"http": {"max-connections-per-principal": IDLE}}}})
 async def test_idle_streams_hold_no_thread_and_no_database_connection(
-    app: Any, database: Path, monkeypatch: pytest.MonkeyPatch
+    idle: Any, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(connections["default"].settings_dict, "CONN_MAX_AGE", None)
+    asyncio.get_running_loop().set_debug(enabled=False)  # which makes hundreds of requests five times as slow
     _, cookie = await log_in("ada")
     await sync_to_async(connections.close_all)()
-    threads, files = threading.active_count(), open_files(database)
-    async with AsyncExitStack() as streams:
-        for _ in range(50):
-            connection = await initialized(app, cookie=cookie)
-            await streams.enter_async_context(event_stream(app, cookie=cookie, acp_connection_id=connection))
-            await streams.enter_async_context(socket(app, cookie=cookie))
-        assert threading.active_count() <= threads + 5
+    application = acp_asgi(get_asgi_application())
+    async with serving(application), AsyncExitStack() as streams:
+        threads, files = threading.active_count(), open_files(database)
+        for _ in range(IDLE):
+            await streams.enter_async_context(idle(application, cookie=cookie))
+        assert threading.active_count() <= threads + HANDFUL
         assert open_files(database) == files
 
 
