@@ -1,5 +1,6 @@
 """The wrapper under the servers that projects use: both transports, one database, a clean end."""
 
+import json
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ import anyio
 import httpx2
 import pytest
 import websockets
+from tickets.meeting import TURNS
 
 from tests.django.asgi_driver import INITIALIZE
 
@@ -110,12 +112,38 @@ async def test_both_transports_are_served_and_end_with_the_server(serve: Any, se
         assert answer.status_code == 202
         await until(lines, "sessionId")
         async with websockets.connect(f"ws://127.0.0.1:{site.port}/acp") as socket:
-            await socket.send(str(INITIALIZE).replace("'", '"'))
+            await socket.send(json.dumps(INITIALIZE))
             assert "tickets" in str(await socket.recv())
             site.process.send_signal(signal.SIGTERM)
             with anyio.fail_after(20):
                 await site.process.wait()
     assert "Traceback" not in site.log.read_text(), site.log.read_text()
+
+
+async def test_eight_sync_turns_and_a_normal_view_are_inside_at_the_same_time(serve: Any) -> None:
+    site = await serve("uvicorn")
+    answers: dict[int, Any] = {}
+    with anyio.fail_after(20):
+        async with websockets.connect(f"ws://127.0.0.1:{site.port}/acp") as socket:
+
+            async def answer_to(number: int) -> Any:
+                while number not in answers:
+                    frame = json.loads(await socket.recv())
+                    if "method" not in frame:
+                        answers[frame["id"]] = frame["result"]
+                return answers[number]
+
+            await socket.send(json.dumps(INITIALIZE))
+            for number in range(1, TURNS + 1):
+                await socket.send(json.dumps({**PING, "id": number}))
+                session = (await answer_to(number))["sessionId"]
+                params = {"sessionId": session, "prompt": [{"type": "text", "text": "meet"}]}
+                prompt = {"jsonrpc": "2.0", "id": -number, "method": "session/prompt", "params": params}
+                await socket.send(json.dumps(prompt))
+            # The last who is waited for: the view is answered only if all turns are inside, and they only if it is.
+            assert (await site.http.get("/meet/")).text == "met"
+            for number in range(1, TURNS + 1):
+                assert (await answer_to(-number))["stopReason"] == "end_turn"
 
 
 async def test_under_wsgi_the_development_server_says_what_is_missing(serve: Any) -> None:

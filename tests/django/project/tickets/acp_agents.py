@@ -11,6 +11,7 @@ from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from acp_integration import SyncPromptContext, acp_agent, on
+from tickets.meeting import TOGETHER
 from tickets.models import Ticket
 
 print("printed while the agent is imported")
@@ -38,6 +39,11 @@ class TicketAgent:
         Ticket.objects.count()
         time.sleep(float(seconds))
         return "slow"
+
+    def do_meet(self, turn, _):
+        count = Ticket.objects.count()
+        TOGETHER.wait()
+        return f"{count} tickets"
 
     def do_async(self, turn, _):
         return f"{async_to_sync(Ticket.objects.acount)()} tickets"
