@@ -54,6 +54,11 @@ class AgentRuntime:
         return self._dispatch.active_turns
 
     @property
+    def open_sessions(self) -> int:
+        """How many sessions are open."""
+        return len(self._peer.sessions)
+
+    @property
     def peer(self) -> Peer:
         """What is known of the client."""
         return self._peer

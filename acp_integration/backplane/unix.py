@@ -62,8 +62,10 @@ class UnixBackplane:
         """Write a message to the worker's socket, and wait while it is far behind.
 
         Raises:
-            WorkerGone: if nobody listens there, or nothing is taken for too long.
+            WorkerGone: if nobody listens there, nothing is taken for too long, or the message is too large.
         """
+        if len(message) > self._max_message_size:
+            raise WorkerGone(worker, f"a message of {len(message)} bytes is larger than {self._max_message_size}")
         await (await self._link(worker)).send(message)
 
     async def alive(self, worker: str) -> bool:

@@ -34,6 +34,11 @@ class Runtime(Protocol):
         """How many turns run."""
         ...
 
+    @property
+    def open_sessions(self) -> int:
+        """How many sessions are open."""
+        ...
+
     async def serve(self) -> None:
         """Serve until the peer is gone or `stop` was called."""
         ...

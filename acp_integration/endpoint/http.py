@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 MAX_MESSAGE_SIZE: Final = "acp.agent.max-message-size"
 MAX_POST_BODY_SIZE: Final = "acp.agent.transport.http.max-post-body-size"
 
+WORKER_COOKIE: Final = "acp-worker"
+"""Names the worker that holds the connection, for a load balancer that sends requests back to where they came from."""
+
 _INVALID: Final = "Invalid JSON-RPC"
 _ALLOW: Final = (("allow", "GET, POST, DELETE"),)
 
@@ -119,7 +122,8 @@ class HttpRequests:
             connection.hang_up()
             raise
         if served.initialized:
-            await exchange.answer(200, answer, JSON, ((CONNECTION_HEADER, served.id),))
+            cookie = f"{WORKER_COOKIE}={self._service.connections.worker}; Path=/; HttpOnly; SameSite=Lax"
+            await exchange.answer(200, answer, JSON, ((CONNECTION_HEADER, served.id), ("set-cookie", cookie)))
         else:
             connection.hang_up()
             await exchange.answer(200, answer, JSON)

@@ -94,6 +94,19 @@ async def until_up(url: str) -> None:
 
 
 granian = as_server("granian", "--interface", "asgi", "--port", "{port}", SERVED)
+workers = as_server("uvicorn", "--workers", "3", "--port", "{port}", SERVED)
+gunicorn_workers = as_server(
+    "gunicorn",
+    "-w",
+    "3",
+    "-k",
+    "uvicorn_worker.UvicornWorker",
+    "-b",
+    "127.0.0.1:{port}",
+    "--log-level",
+    "warning",
+    SERVED,
+)
 daphne = as_server("daphne", "-p", "{port}", SERVED)
 
 CELLS = [
@@ -111,6 +124,8 @@ CELLS = [
         http2=True,
         impossible="no WebSocket client for Python speaks HTTP/2 (RFC 8441)",
     ),
+    Cell(name="uvicorn-3-workers", transport="http", host=workers, scattered=True),
+    Cell(name="gunicorn-3-workers", transport="http", host=gunicorn_workers, scattered=True, smoke=True),
     Cell(name="granian-http", transport="http", host=granian, smoke=True),
     Cell(name="granian-websocket", transport="websocket", host=granian, smoke=True),
     Cell(name="daphne-http", transport="http", host=daphne, smoke=True),

@@ -172,6 +172,7 @@ class Mute:
     """An agent that never answers, until it is stopped or nobody can read it."""
 
     active_turns = 0
+    open_sessions = 0
 
     def __init__(self):
         self.started = anyio.Event()

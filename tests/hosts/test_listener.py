@@ -127,6 +127,7 @@ class Stubborn:
     """An agent that does not end when it is told to."""
 
     active_turns = 0
+    open_sessions = 0
 
     def __init__(self, transport, caller):
         self._transport = transport

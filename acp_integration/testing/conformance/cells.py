@@ -37,6 +37,7 @@ class Cell:
         host: starts the host, and gives where the agent is: the agent itself for memory, a command for stdio, the
             ``http://`` URL of the endpoint for http and websocket.
         http2: whether http speaks HTTP/2.
+        scattered: whether http gives every request a TCP connection of its own, so that several workers share them.
         smoke: whether it is judged by the smoke tests only.
         cannot: the tests it cannot pass, each with the reason; one that passes all the same fails the run.
         impossible: why there can be no such cell, if there can be none.
@@ -46,6 +47,7 @@ class Cell:
     transport: TransportKind
     host: Callable[[], AbstractAsyncContextManager[Any]]
     http2: bool = False
+    scattered: bool = False
     smoke: bool = False
     cannot: Mapping[str, str] = field(default_factory=dict)
     impossible: str | None = None
@@ -56,7 +58,9 @@ class Cell:
             return memory_wire(place)
         if self.transport == "stdio":
             return process_wire(place)
-        return http_wire(place, http2=self.http2) if self.transport == "http" else websocket_wire(place)
+        if self.transport == "websocket":
+            return websocket_wire(place)
+        return http_wire(place, http2=self.http2, scattered=self.scattered)
 
     @asynccontextmanager
     async def hosting(self) -> AsyncIterator[Host]:

@@ -118,9 +118,16 @@ class HttpWire:
 
 
 @asynccontextmanager
-async def http_wire(url: str, *, http2: bool = False) -> AsyncIterator[HttpWire]:
-    """Speak Streamable HTTP to a URL, over HTTP/1.1 or, without TLS from the first byte, over HTTP/2."""
-    new_client = partial(httpx2.AsyncClient, http1=not http2, http2=http2, timeout=60, trust_env=False)
+async def http_wire(url: str, *, http2: bool = False, scattered: bool = False) -> AsyncIterator[HttpWire]:
+    """Speak Streamable HTTP to a URL, over HTTP/1.1 or, without TLS from the first byte, over HTTP/2.
+
+    Args:
+        url: where the endpoint is.
+        http2: whether to speak HTTP/2.
+        scattered: whether every request gets a TCP connection of its own, so that it may reach any worker.
+    """
+    limits = httpx2.Limits(max_keepalive_connections=0 if scattered else None)
+    new_client = partial(httpx2.AsyncClient, http1=not http2, http2=http2, timeout=60, trust_env=False, limits=limits)
     async with anyio.create_task_group() as tasks:
         wire = HttpWire(new_client, url, tasks)
         try:
