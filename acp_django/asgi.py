@@ -7,7 +7,7 @@ from django.core.handlers.asgi import ASGIHandler
 from django.urls import Resolver404, resolve
 
 from acp_django import conf
-from acp_django.gate import Scope, judge
+from acp_django.gate import Judge, Scope
 from acp_django.serving import serving
 from acp_django.views import is_acp_view
 from acp_integration.endpoint import AcpEndpoint
@@ -30,6 +30,7 @@ class AcpAsgi:
 
     def __init__(self, application: Application) -> None:
         self._application = application
+        self._judge = Judge(application)
         self._endpoint: AcpEndpoint | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Sending) -> None:
@@ -44,7 +45,7 @@ class AcpAsgi:
             await self._application(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Sending) -> None:
-        answer, passed = await judge(self._application, scope)
+        answer, passed = await self._judge(scope)
         if passed is None:
             await send_answer(scope, for_programs(scope["path"], answer), receive, send)
         else:

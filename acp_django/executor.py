@@ -10,7 +10,7 @@ from typing import TypeVar
 from asgiref.sync import AsyncToSync, ThreadSensitiveContext, sync_to_async
 from django.db import connections
 
-from acp_integration.turn_thread import TurnThread
+from acp_integration.turn_thread import ALL_TAKEN, TurnThread
 
 T = TypeVar("T")
 
@@ -22,10 +22,12 @@ class DjangoExecutor:
 
     Args:
         threads: how many turns may hold a thread at a time; the next waits until one ends.
+        impatience: what the log says of one that waits for long.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, impatience: str = ALL_TAKEN) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="acp-turn")
+        self._impatience = impatience
 
     async def run(self, function: Callable[[], T]) -> T:
         """Run a blocking function on the turn's thread; a cancelled caller returns at once."""
@@ -37,7 +39,7 @@ class DjangoExecutor:
         if _thread_is_lent():
             yield
             return
-        thread = TurnThread(self._pool, close_connections)
+        thread = TurnThread(self._pool, close_connections, self._impatience)
         try:
             async with ThreadSensitiveContext(executor=thread):
                 yield

@@ -3,16 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-import anyio
-from asgiref.sync import ThreadSensitiveContext, sync_to_async
-
-from acp_django.executor import close_connections
+from acp_django.executor import DjangoExecutor
 from acp_integration.endpoint.gate import Answer, as_request, no_body
 from acp_integration.endpoint.lifespan import Application
 
 Scope = dict[str, Any]
 
 GATE: Final = "acp_django.gate"
+THREADS: Final = 4
+_SLOW: Final = "Requests for the agent wait, because middleware or authentication is slow for those before them"
 
 
 @dataclass(slots=True)
@@ -27,17 +26,20 @@ class Gate:
     passed: Scope | None = None
 
 
-async def judge(application: Application, scope: Scope) -> tuple[Answer, Scope | None]:
-    """Run the application once on a request without its body.
+class Judge:
+    """Runs the application once on each request without its body, on few threads, which turns never take.
 
-    Returns:
-        its answer, and the scope to serve the request with if it was let in.
+    However many clients come at once, they cannot use up the database's connections; and a turn that waits for what its
+    client will say does not keep the client out.
     """
-    gate, answer = Gate(scope), Answer()
-    async with ThreadSensitiveContext():
-        try:
-            await application({**as_request(scope), GATE: gate}, no_body(), answer.record)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await sync_to_async(close_connections)()
-    return answer, gate.passed
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._executor = DjangoExecutor(THREADS, _SLOW)
+
+    async def __call__(self, scope: Scope) -> tuple[Answer, Scope | None]:
+        """The answer to a request, and the scope to serve it with if it was let in."""
+        gate, answer = Gate(scope), Answer()
+        async with self._executor.scope():
+            await self._application({**as_request(scope), GATE: gate}, no_body(), answer.record)
+        return answer, gate.passed

@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 CLOSING_SECONDS: Final = 5.0
 """How long the end of a turn waits for what its calls left open on the thread."""
+ALL_TAKEN: Final = "A turn waits for a thread: all are taken, acp.agent.sync-threads sets how many there are"
 
 
 class TurnThread(Executor):
@@ -27,11 +28,13 @@ class TurnThread(Executor):
     Args:
         pool: where the thread comes from; with none free, the calls wait and the log says so.
         at_end: called on the thread behind the last call, to close what the calls left open there.
+        impatience: what the log says of calls that wait for a thread.
     """
 
-    def __init__(self, pool: ThreadPoolExecutor, at_end: Callable[[], None]) -> None:
+    def __init__(self, pool: ThreadPoolExecutor, at_end: Callable[[], None], impatience: str = ALL_TAKEN) -> None:
         self._pool = pool
         self._at_end = at_end
+        self._words = impatience
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._busy = False
         self._work: Future[None] | None = None
@@ -76,4 +79,4 @@ class TurnThread(Executor):
 
     def _say_if_waiting(self) -> None:
         if self._work is not None and not (self._work.running() or self._work.done()):
-            logger.warning("A turn waits for a thread: all are taken, acp.agent.sync-threads sets how many there are")
+            logger.warning(self._words)

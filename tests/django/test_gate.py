@@ -181,7 +181,7 @@ async def test_what_middleware_sets_reaches_the_handler_and_the_client(app: Any)
 async def test_cookies_that_django_refreshes_reach_the_client(app: Any) -> None:
     _, cookie = await log_in("ada")
     answer = await request(app, "POST", body=INITIALIZE, cookie=cookie)
-    assert [value.partition("=")[0] for value in answer.cookies] == [settings.SESSION_COOKIE_NAME]
+    assert settings.SESSION_COOKIE_NAME in [value.partition("=")[0] for value in answer.cookies]
 
 
 @pytest.mark.parametrize(
