@@ -1,6 +1,7 @@
 """Django's own chain judges every request for the agent once, and then lets go of it."""
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -240,6 +241,37 @@ async def test_idle_streams_hold_no_thread_and_no_database_connection(
             await streams.enter_async_context(idle(application, cookie=cookie))
         assert threading.active_count() <= threads + HANDFUL
         assert open_files(database) == files
+
+
+async def frame_with(stream: Any, word: str) -> Any:
+    """The first frame on an event stream in which a word stands."""
+    with anyio.fail_after(5):
+        while True:
+            lines = stream.body.decode().split("\n")[:-1]
+            found = [line.removeprefix("data: ") for line in lines if line.startswith("data: ") and word in line]
+            if found:
+                return json.loads(found[0])
+            await anyio.sleep(0.01)
+
+
+@override_settings(ACP={"agent": {"sync-threads": 1}})
+async def test_a_turn_that_waits_for_its_client_does_not_keep_it_out(database: Path) -> None:
+    _, cookie = await log_in("ada")
+    app = acp_asgi(get_asgi_application())
+    async with serving(app), AsyncExitStack() as streams:
+        headers = {"cookie": cookie, "acp_connection_id": await initialized(app, cookie=cookie)}
+        stream = await streams.enter_async_context(event_stream(app, **headers))
+        await request(app, "POST", body=PING, **headers)
+        session = (await frame_with(stream, "sessionId"))["result"]["sessionId"]
+        headers["acp_session_id"] = session
+        stream = await streams.enter_async_context(event_stream(app, **headers))
+        params = {"sessionId": session, "prompt": [{"type": "text", "text": "perm"}]}
+        await request(app, "POST", body={**PING, "id": 2, "method": "session/prompt", "params": params}, **headers)
+        asked = await frame_with(stream, "session/request_permission")
+        answer = {"outcome": {"outcome": "selected", "optionId": "y"}}
+        said = await request(app, "POST", body={"jsonrpc": "2.0", "id": asked["id"], "result": answer}, **headers)
+        assert said.status == 202
+        assert "y" in (await frame_with(stream, "permission:"))["params"]["update"]["content"]["text"]
 
 
 async def test_events_are_neither_compressed_nor_held_back(app: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from django.core.asgi import get_asgi_application
 from django.dispatch import dispatcher
@@ -15,7 +16,7 @@ from tickets.models import Ticket
 
 from acp_django import signals
 from acp_django.asgi import acp_asgi
-from tests.django.asgi_driver import serving, socket
+from tests.django.asgi_driver import BOUND, serving, socket
 from tests.django.test_gate import log_in
 from tests.runtime.raw_peer import process_peer
 
@@ -82,6 +83,22 @@ async def test_what_a_signal_comes_with(database: Path, connect: Any) -> None:
     assert finished.pop("seconds") >= 0
     assert finished.pop("cancelled") is False
     assert finished == heard["turn started"]
+
+
+async def test_the_turn_of_a_client_that_leaves_is_cancelled(database: Path, connect: Any) -> None:
+    heard: list[dict[str, Any]] = []
+    connect(lambda signal, **named: heard.append({NAMES[signal]: named}))
+    app = acp_asgi(get_asgi_application())
+    async with serving(app), socket(app) as client:
+        session = (await client.call("session/new", cwd="/", mcpServers=[]))["result"]["sessionId"]
+        params = {"sessionId": session, "prompt": [{"type": "text", "text": "wait"}]}
+        frame = {"jsonrpc": "2.0", "id": "left", "method": "session/prompt", "params": params}
+        await client.exchange.tell(type="websocket.receive", text=json.dumps(frame))
+        with anyio.fail_after(BOUND):
+            while "waiting" not in str(client.exchange.sent):
+                await anyio.sleep(0.01)
+    (finished,) = [said["turn finished"] for said in heard if "turn finished" in said]
+    assert finished["cancelled"] is True
 
 
 async def test_a_sync_receiver_uses_the_orm(database: Path, connect: Any) -> None:

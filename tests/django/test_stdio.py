@@ -121,6 +121,15 @@ def test_a_start_that_cannot_work_says_why_and_fails(
     assert "Traceback" not in done.stderr
 
 
+def test_what_is_served_is_listed_for_people_and_programs(run_python, project, environment) -> None:
+    manage = (project / "manage.py", "acp", "inspect")
+    listed = run_python(*manage, "--json", env=environment).stdout
+    found = json.loads(listed[listed.index("{") :])
+    assert found["agent"]["class"] == "tickets.acp_agents.TicketAgent"
+    assert "session/prompt" in [handler["method"] for handler in found["handlers"]]
+    assert "tickets.acp_agents.TicketAgent" in run_python(*manage, env=environment).stdout
+
+
 async def test_a_trace_holds_every_frame(connect: Connect, tmp_path: Path) -> None:
     async with connect("--trace", str(tmp_path / "trace")) as peer:
         await peer.initialize()
