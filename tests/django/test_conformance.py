@@ -90,6 +90,13 @@ CELLS = [
         host=command("-m", "acp_django", "stdio", "--app-dir", "{project}"),
     ),
     Cell(name="stdio-command", transport="stdio", host=command("{project}/manage.py", "acp_stdio"), smoke=True),
+    Cell(name="stdio-words", transport="stdio", host=command("{project}/manage.py", "acp", "stdio"), smoke=True),
+    Cell(
+        name="stdio-django-admin",
+        transport="stdio",
+        host=command("-m", "django", "acp_stdio", "--pythonpath", "{project}", "--settings", "probe_project.probe"),
+        smoke=True,
+    ),
     Cell(name="uvicorn-http", transport="http", host=uvicorn),
     Cell(name="uvicorn-websocket", transport="websocket", host=uvicorn),
     Cell(name="hypercorn-http", transport="http", host=hypercorn),
