@@ -146,8 +146,8 @@ class ForwardedRequests:
             else:
                 await self._answer(exchange, Caller(principal=call.principal))
             await peer.end()
-            self.answered += 1
         except PeerGone:
             logger.debug("A peer of worker %s hung up", key[0])
         finally:
+            self.answered += 1
             del self._peers[key]

@@ -180,16 +180,27 @@ class Mailbox:
 
     @asynccontextmanager
     async def writing(self, reader: Reader) -> AsyncIterator[None]:
-        """Write as the only reader: wait until the one before is out of its write, and cut that off if it lasts."""
-        while not await self._take_pen():
-            if self._writer is not None:
-                self._writer.scope.cancel()
+        """Write as the only reader: wait until the one before is out of its write, and cut that off if it lasts.
+
+        A reader that was dismissed meanwhile has nothing to write, and waits for nobody: a newer one may be writing.
+        """
+        if not await self._may_write(reader):
+            yield
+            return
         self._writer = reader
         try:
             yield
         finally:
             self._writer = None
             self._pen.release()
+
+    async def _may_write(self, reader: Reader) -> bool:
+        while not reader.dismissed:
+            if await self._take_pen():
+                return True
+            if self._writer is not None and not reader.dismissed:
+                self._writer.scope.cancel()
+        return False
 
     async def _take_pen(self) -> bool:
         with anyio.move_on_after(TAKEOVER_WAIT):

@@ -7,7 +7,7 @@ import pytest
 
 from acp_integration.endpoint import eventstream, mailbox
 from tests.endpoint.counter import Counter, numbered
-from tests.endpoint.driver import events_in, ids, prompt, request
+from tests.endpoint.driver import events_in, ids, prompt, request, scope_of
 
 
 async def open_session(driver):
@@ -138,6 +138,22 @@ async def test_a_takeover_while_the_old_reader_writes_is_exact(drive):
     both = first.events + await read_to_answer(second, 2)
     assert numbered(both) == [*range(10), *range(10)]
     assert [identifier for identifier, _ in both] == sorted({identifier for identifier, _ in both})
+
+
+async def test_a_reader_that_is_taken_over_before_its_first_write_leaves_and_disturbs_nobody(drive):
+    driver = await drive(Counter)
+    connection, session = await open_session(driver)
+    headers = {"accept": "text/event-stream", **ids(connection, session)}
+    first = driver.open(scope_of("GET", headers), {"type": "http.request", "body": b""})
+    first.hold = True
+    await anyio.wait_all_tasks_blocked()
+    second = await driver.stream(connection, session)
+    await anyio.wait_all_tasks_blocked()
+    first.release()
+    with anyio.fail_after(mailbox.TAKEOVER_WAIT / 2):
+        await first.ended.wait()
+    await driver.post(prompt(session, "10", 1), connection, session)
+    assert numbered(await read_to_answer(second)) == list(range(10))
 
 
 async def test_many_takeovers_at_once_leave_one_reader_and_lose_nothing(drive):

@@ -1,0 +1,123 @@
+"""Real servers with four workers, and a new TCP connection for every request: as one worker, until one is killed."""
+
+import os
+import sys
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+import anyio
+import httpx2
+import psutil
+import pytest
+
+from acp_integration.client import build_client
+from acp_integration.errors import ConnectionClosed
+from acp_integration.testing.conformance.network import http_wire
+from acp_integration.testing.conformance.peer import peer_on, text_of
+from acp_integration.transports.http import HttpTransport
+
+APP = "tests.endpoint.worker_app:app"
+GUNICORN = ["gunicorn", "-w", "4", "-k", "uvicorn_worker.UvicornWorker", "-b", "127.0.0.1:{port}", APP]
+SERVERS = {
+    "uvicorn": ["uvicorn", "--workers", "4", "--port", "{port}", APP],
+    "gunicorn": GUNICORN,
+    "gunicorn-preload": [*GUNICORN, "--preload"],
+}
+CONNECTIONS, PROMPTS, UPDATES = 8, 5, 20
+
+
+@pytest.fixture(params=SERVERS)
+async def served(request, serving):
+    return await serving(request.param)
+
+
+@pytest.fixture
+def serving(spawn, free_port, repo_root, tmp_path):
+    """``url = await serving("uvicorn")``: a server with four workers, each of which is up."""
+
+    async def start(name, store="sessions.db"):
+        port = free_port()
+        command = [part.format(port=port) for part in SERVERS[name]]
+        environ = {**os.environ, "ACP_TEST_STORE": f"sqlite:///{tmp_path / store}"}
+        log = (tmp_path / f"{port}.log").open("wb")
+        with log:
+            spawn(sys.executable, "-m", *command, cwd=repo_root, env=environ, stdout=log, stderr=log)
+        await until_up(f"http://127.0.0.1:{port}/acp/health")
+        return f"http://127.0.0.1:{port}/acp"
+
+    return start
+
+
+async def until_up(url):
+    with anyio.fail_after(30):
+        while True:
+            try:
+                async with httpx2.AsyncClient(trust_env=False) as http:
+                    await http.get(url)
+                return
+            except httpx2.TransportError:
+                await anyio.sleep(0.05)
+
+
+@asynccontextmanager
+async def connected(url):
+    async with http_wire(url, scattered=True) as wire, peer_on(wire) as peer:
+        await peer.initialize()
+        yield peer
+
+
+async def kill(pid):
+    victim = psutil.Process(pid)
+    victim.kill()
+    with anyio.fail_after(10), suppress(psutil.NoSuchProcess):
+        while victim.status() != psutil.STATUS_ZOMBIE:
+            await anyio.sleep(0.01)
+
+
+async def pid_of(session):
+    return int((await session.prompt("pid")).text)
+
+
+async def converse(url):
+    """One connection's prompts; its updates are complete and in order."""
+    async with connected(url) as peer:
+        session = await peer.new_session()
+        for _ in range(PROMPTS):
+            assert (await peer.prompt(session, str(UPDATES)))["result"]["stopReason"] == "end_turn"
+        assert [text_of(update) for update in peer.updates(session)] == [f"{n} " for n in range(UPDATES)] * PROMPTS
+
+
+async def test_every_prompt_is_answered_whichever_worker_its_requests_reach(served):
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(CONNECTIONS):
+                tasks.start_soon(converse, served)
+
+
+@pytest.mark.parametrize("name", ["uvicorn", "gunicorn"])
+async def test_a_killed_worker_takes_only_its_own_connections_and_their_clients_load_elsewhere(serving, name):
+    url = await serving(name)
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(build_client(HttpTransport(url))) for _ in range(CONNECTIONS)]
+        sessions = [await client.new_session("/") for client in clients]
+        pids = [await pid_of(session) for session in sessions]
+        assert len(set(pids)) > 1
+        await kill(pids[0])
+        with anyio.fail_after(20):
+            for session, pid in zip(sessions, pids, strict=True):
+                if pid != pids[0]:
+                    assert await pid_of(session) == pid
+                    continue
+                with pytest.raises(ConnectionClosed, match=r"404|ended"):
+                    await session.prompt("pid")
+                again = await stack.enter_async_context(build_client(HttpTransport(url)))
+                assert await pid_of(await again.load_session(session.id, "/")) != pid
+
+
+async def test_two_servers_of_one_user_do_not_see_each_others_connections(serving):
+    one, other = await serving("uvicorn", "one.db"), await serving("uvicorn", "other.db")
+    async with connected(one) as peer, httpx2.AsyncClient(trust_env=False) as http:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": {}}
+        headers = {"acp-connection-id": peer.wire.connection}
+        for _ in range(8):
+            assert (await http.post(other, json=body, headers=headers)).status_code == 404
+        assert (await http.post(one, json={**body, "id": 99}, headers=headers)).status_code == 202
