@@ -58,6 +58,16 @@ def join(directory: Path) -> Group:
     return Group(private(directory), _shared_key(directory / KEY_FILE))
 
 
+def running_groups() -> list[Group]:
+    """The groups of this user whose server process runs on this machine."""
+    groups = []
+    for directory in _homes():
+        with suppress(OSError, ConfigurationError):
+            remove_dead_groups(directory)
+            groups += [join(path) for path in directory.iterdir() if (path / KEY_FILE).exists()]
+    return groups
+
+
 def server_process() -> int | None:
     """The process that made this one to share its work; None if this one was started by itself.
 
@@ -111,11 +121,15 @@ def _remove(directory: Path) -> None:
 
 
 def _home() -> Path:
-    for base in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108  # only what is private
-        directory = Path(base or "") / f"acp-{os.geteuid()}"
-        if base and os.access(base, os.W_OK) and len(os.fsencode(directory)) <= _MAX_DIRECTORY:
+    for directory in _homes():
+        if os.access(directory.parent, os.W_OK) and len(os.fsencode(directory)) <= _MAX_DIRECTORY:
             return private(directory)
     raise OSError("there is no directory for the sockets of workers: set XDG_RUNTIME_DIR")
+
+
+def _homes() -> list[Path]:
+    bases = [os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"]  # noqa: S108  # only what is private
+    return [Path(base) / f"acp-{os.geteuid()}" for base in dict.fromkeys(bases) if base]
 
 
 def _shared_key(file: Path) -> bytes:

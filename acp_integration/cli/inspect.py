@@ -7,6 +7,7 @@ from typing import Any, Final
 from acp_integration.cli.interruption import Interruption, run_interruptibly
 from acp_integration.cli.program import Program, Served
 from acp_integration.cli.starting import Start
+from acp_integration.endpoint.census import running_workers
 from acp_integration.settings import AcpAgentSettings
 from acp_integration.settings.report import report
 from acp_integration.transports.guard import StandardStreams
@@ -14,7 +15,8 @@ from acp_integration.transports.guard import StandardStreams
 HELP: Final = "show the agent, its handlers, what it advertises, and the settings in force"
 DESCRIPTION: Final = (
     "Build the agent without serving it, and show its name, its handlers, what a client will be told, the settings in "
-    "force and where each was set, and how many threads sync handlers get."
+    "force and where each was set, how many threads sync handlers get, and what the worker processes of this user's "
+    "servers hold now."
 )
 EXAMPLE: Final = "inspect {target} --json"
 
@@ -31,7 +33,7 @@ def run(program: Program, options: Namespace, streams: StandardStreams | None) -
 
     async def look(_: Interruption) -> int:
         async with start.open() as served:
-            found = describe(served)
+            found = {**describe(served), "workers": await running_workers()}
         print(json.dumps(found, indent=2) if options.json else _for_people(found))
         return 0
 
@@ -57,4 +59,6 @@ def _for_people(found: dict[str, Any]) -> str:
     lines += [f"handler   {one['method']:28} {one['name']} ({one['kind']})" for one in found.get("handlers", ())]
     lines += ["", "advertises", json.dumps(found.get("initialize", {}), indent=2), ""]
     lines += [f"setting   {key} = {one['value']}  [{one['origin']}]" for key, one in found["settings"].items()]
-    return "\n".join([*lines, "", f"threads   {found['threads']} for sync handlers"])
+    lines += ["", f"threads   {found['threads']} for sync handlers"]
+    lines += [f"worker    {', '.join(f'{name} {value}' for name, value in one.items())}" for one in found["workers"]]
+    return "\n".join(lines)

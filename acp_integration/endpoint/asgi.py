@@ -67,19 +67,13 @@ class AcpEndpoint:
         return sum(served.runtime.active_turns for served in self._connections())
 
     def counters(self) -> dict[str, float]:
-        """What a metrics library would want to know of the endpoint in this process, each as it is now.
+        """What a metrics library would want to know of the endpoint in this process; nothing before its start.
 
         ``connections``, ``sessions`` and ``turns`` are open or running. Since the start: ``forwarded_requests`` were
         handed to other workers and waited ``forwarded_seconds`` for the start of their answers, all together;
         ``answered_for_workers`` were answered for them.
         """
-        served = tuple(self._connections())
-        return {
-            "connections": sum(one.initialized for one in served),
-            "sessions": sum(one.runtime.open_sessions for one in served),
-            "turns": sum(one.runtime.active_turns for one in served),
-            **({} if self._run is None else self._run.workers.counters()),
-        }
+        return {} if self._run is None else self._run.counters()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope: a request, a WebSocket, or the lifespan of a server."""

@@ -122,7 +122,7 @@ class Forwarder:
         finally:
             del self._calls[forwarded.id]
             if not forwarded.ended:
-                self._spawn(self._tell, owner, packed(Gone(forwarded.id)))
+                self._spawn(self.tell, owner, packed(Gone(forwarded.id)))
 
     def bring(self, sender: str, part: Part) -> None:
         """Take a part of an answer."""
@@ -166,7 +166,8 @@ class Forwarder:
         # A server drops what is sent after the peer hung up: let whoever watches for that see it first.
         await checkpoint()
 
-    async def _tell(self, worker: str, message: bytes) -> None:
+    async def tell(self, worker: str, message: bytes) -> None:
+        """Say something to a worker, if it is still there."""
         with suppress(WorkerGone):
             await self._backplane.send(worker, message)
 

@@ -1,4 +1,4 @@
-"""What two workers say to each other about one request that reached the wrong one of them."""
+"""What workers say to each other: about a request that reached the wrong one of them, and about themselves."""
 
 from typing import Final
 
@@ -39,7 +39,18 @@ class Part(msgspec.Struct, frozen=True, array_like=True, tag="part"):
     headers: Headers = []
 
 
-Hop = Call | Gone | Taken | Part
+class Ask(msgspec.Struct, frozen=True, array_like=True, tag="ask"):
+    """Somebody wants to know what a worker holds."""
+
+
+class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
+    """What a worker holds."""
+
+    pid: int
+    counters: dict[str, float]
+
+
+Hop = Call | Gone | Taken | Part | Ask | Told
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(Hop)

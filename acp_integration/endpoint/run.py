@@ -35,7 +35,7 @@ class EndpointRun:
         open_backplane: Opener,
     ) -> None:
         self.service = service
-        self.workers = Workers(service.connections.worker, open_backplane, self._answer)
+        self.workers = Workers(service.connections.worker, open_backplane, self._answer, self.counters)
         self.http = HttpRequests(service, self.workers)
         self.sockets = SocketRequests(service)
         self.failure: Exception | None = None
@@ -45,6 +45,16 @@ class EndpointRun:
         self.taps.install()
         self._task = OwnedTask("acp-endpoint")
         self._task.start(self._serve)
+
+    def counters(self) -> dict[str, float]:
+        """What the endpoint holds, and has exchanged with other workers."""
+        served = tuple(self.service.connections)
+        return {
+            "connections": sum(one.initialized for one in served),
+            "sessions": sum(one.runtime.open_sessions for one in served),
+            "turns": sum(one.runtime.active_turns for one in served),
+            **self.workers.counters(),
+        }
 
     def call(self, function: Callable[[], None]) -> None:
         """Call something on the endpoint's loop, from any thread."""

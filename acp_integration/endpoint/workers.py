@@ -1,6 +1,7 @@
 """The other workers that serve the same agent, and what is exchanged with them."""
 
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import Context
@@ -16,7 +17,7 @@ from acp_integration.caller import Caller
 from acp_integration.endpoint.exchange import Exchange
 from acp_integration.endpoint.forwarded import Answer, ForwardedRequests
 from acp_integration.endpoint.forwarding import Forwarder
-from acp_integration.endpoint.hop import Call, Gone, Part, Taken, unpacked
+from acp_integration.endpoint.hop import Ask, Call, Gone, Hop, Part, Taken, Told, packed, unpacked
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +32,16 @@ class Workers:
         worker: the name of this one.
         open_backplane: makes what carries the messages; None of it, and this worker stands alone.
         answer: answers a request that another worker has let in.
+        counters: what this worker holds, for whoever asks.
     """
 
-    def __init__(self, worker: str, open_backplane: Opener, answer: Answer) -> None:
+    def __init__(
+        self, worker: str, open_backplane: Opener, answer: Answer, counters: Callable[[], dict[str, float]]
+    ) -> None:
         self._worker = worker
         self._open = open_backplane
         self._answer = answer
+        self._counters = counters
         self._tasks: TaskGroup | None = None
         self._forwarder: Forwarder | None = None
         self._forwarded: ForwardedRequests | None = None
@@ -102,7 +107,7 @@ class Workers:
             return
         self._take(sender, hop)
 
-    def _take(self, sender: str, hop: Call | Gone | Taken | Part) -> None:
+    def _take(self, sender: str, hop: Hop) -> None:
         if self._forwarder is None or self._forwarded is None:
             return
         match hop:
@@ -114,6 +119,8 @@ class Workers:
                 self._forwarded.leave(sender, hop.id)
             case Part():
                 self._forwarder.bring(sender, hop)
+            case Ask():
+                self._spawn(self._forwarder.tell, sender, packed(Told(os.getpid(), self._counters())))
 
     def _lose(self, worker: str) -> None:
         if self._forwarder is not None:

@@ -1,5 +1,6 @@
 """Real servers with four workers, and a new TCP connection for every request: as one worker, until one is killed."""
 
+import json
 import os
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -111,6 +112,20 @@ async def test_a_killed_worker_takes_only_its_own_connections_and_their_clients_
                     await session.prompt("pid")
                 again = await stack.enter_async_context(build_client(HttpTransport(url)))
                 assert await pid_of(await again.load_session(session.id, "/")) != pid
+
+
+async def test_inspect_shows_what_every_worker_holds(serving, run_python, repo_root):
+    url = await serving("uvicorn")
+    async with AsyncExitStack() as stack:
+        sessions = [await (await stack.enter_async_context(connected(url))).new_session() for _ in range(CONNECTIONS)]
+        words = ("-m", "acp_integration", "inspect", "examples.agents:ProbeAgent", "--json")
+        shown = await anyio.to_thread.run_sync(lambda: run_python(*words, cwd=repo_root))
+        own = {process.pid for process in psutil.Process().children(recursive=True)}
+        workers = [worker for worker in json.loads(shown.stdout)["workers"] if worker["pid"] in own]
+    assert len(workers) == 4
+    assert sum(worker["connections"] for worker in workers) == CONNECTIONS
+    assert sum(worker["sessions"] for worker in workers) == len(sessions)
+    assert sum(worker["forwarded_requests"] for worker in workers) > 0
 
 
 async def test_two_servers_of_one_user_do_not_see_each_others_connections(serving):

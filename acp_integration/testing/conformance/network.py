@@ -47,14 +47,19 @@ async def websocket_wire(url: str) -> AsyncIterator[Wire]:
 
 
 class HttpWire:
-    """A wire over Streamable HTTP: a POST for each message, an event stream for the connection and for each session."""
+    """A wire over Streamable HTTP: a POST for each message, an event stream for the connection and for each session.
+
+    Attributes:
+        url: where requests go; it may be changed, to reach another worker.
+        connection: the id of the connection.
+    """
 
     def __init__(self, new_client: Callable[[], httpx2.AsyncClient], url: str, tasks: TaskGroup) -> None:
         self.connection: str | None = None
         # One TCP connection a stream: over HTTP/2 the client library stalls answers behind streams on the same one.
         self._new_client = new_client
         self._client = new_client()
-        self._url = url
+        self.url = url
         self._tasks = tasks
         self._questions: dict[Any, str] = {}
         self._streams: set[str] = set()
@@ -63,7 +68,7 @@ class HttpWire:
     async def send(self, frame: Frame) -> None:
         """Post one message."""
         answer = await self._client.post(
-            self._url, json=frame, headers=self._headers(_session_of(frame, self._questions))
+            self.url, json=frame, headers=self._headers(_session_of(frame, self._questions))
         )
         if answer.status_code == 200:
             await self._arrived.send(answer.json())
@@ -83,7 +88,7 @@ class HttpWire:
         self._frames.close()
         self._arrived.close()
         if self.connection is not None:
-            await self._client.delete(self._url, headers=self._headers(None))
+            await self._client.delete(self.url, headers=self._headers(None))
         await self._client.aclose()
 
     async def _connected(self, answer: httpx2.Response) -> None:
@@ -93,7 +98,7 @@ class HttpWire:
 
     async def _read(self, session: str | None, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         headers = {"accept": "text/event-stream", **self._headers(session)}
-        async with self._new_client() as client, client.stream("GET", self._url, headers=headers) as stream:
+        async with self._new_client() as client, client.stream("GET", self.url, headers=headers) as stream:
             task_status.started()
             async for line in _lines(stream):
                 if line.startswith(b"data:"):
