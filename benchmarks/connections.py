@@ -1,23 +1,34 @@
-"""A thousand connections of mixed transports, one turn each: ``python -m benchmarks.connections [COUNT]``.
+"""A thousand connections of mixed transports, one turn each: ``python -m benchmarks.connections [COUNT] [SERVER]``.
 
-Starts the listener as a process of its own, and reports how long the turns took, whether every update came in order,
-and the server's threads and memory: before, at the peak, and when every connection has ended.
+Starts the server (``hypercorn``, which is our own listener, or ``uvicorn``) as a process of its own, and reports how
+long the turns took, whether every update came in order, and what the server holds: before, at the peak, and afterwards.
+
+Afterwards means: when the server holds no connection and no task more than before. Hypercorn keeps those of a closed
+connection for as long as it would have kept the connection alive. What the C library keeps of freed memory is told
+apart by asking it to give everything back.
 """
 
+import asyncio
+import ctypes
+import gc
 import json
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
 import httpx2
 import psutil
+import uvicorn
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from acp_integration.assembly import AgentBuilder
-from acp_integration.endpoint import AcpEndpoint
+from acp_integration.endpoint import AcpEndpoint, EndpointApplication
 from acp_integration.hosts import AcpListenerHost
 from acp_integration.options import EndpointOptions, ListenerOptions
 from acp_integration.testing.conformance.network import http_wire, websocket_wire
@@ -29,6 +40,8 @@ ROOT = Path(__file__).resolve().parent.parent
 COUNT = 1000
 UPDATES = 20
 AT_ONCE = 50
+ROUNDS = 3
+LEFT_WITHIN = 120
 
 
 @dataclass
@@ -43,26 +56,71 @@ class Tally:
 
 
 @asynccontextmanager
-async def server() -> AsyncIterator[tuple[psutil.Process, str]]:
-    """The listener with the probe agent: its process and its URL."""
+async def server(name: str) -> AsyncIterator[tuple["Watched", str]]:
+    """The server with the probe agent, and its URL."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     async with listener:
         port = listener.extra(anyio.abc.SocketAttribute.local_port)
-    command = [sys.executable, "-m", "benchmarks.connections", "serve", str(port)]
-    async with await anyio.open_process(command, cwd=ROOT, stdout=None, stderr=None) as process:
+    command = [sys.executable, "-m", "benchmarks.connections", "serve", str(port), name]
+    async with await anyio.open_process(command, cwd=ROOT, stderr=None) as process:
         url = f"http://127.0.0.1:{port}/acp"
         try:
             await until_up(f"{url}/health")
-            yield psutil.Process(process.pid), url
+            yield Watched(process), url
         finally:
             process.terminate()
             await process.wait()
 
 
-async def serve(port: int) -> None:
+class Watched:
+    """The server's process, seen from outside and by itself."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdout is not None
+        self._process = psutil.Process(process.pid)
+        self._told = BufferedByteReceiveStream(process.stdout)
+
+    async def usage(self, *, freed: bool = False) -> dict[str, int]:
+        """Memory in MB and connections; ``freed`` also threads, tasks and objects, when all that can be is given back."""
+        held = [item for item in self._process.net_connections("tcp") if item.status == psutil.CONN_ESTABLISHED]
+        seen = {"MB": self._process.memory_info().rss // 2**20, "connections": len(held)}
+        if not freed:
+            return seen
+        self._process.send_signal(signal.SIGUSR1)
+        told: dict[str, int] = json.loads(await self._told.receive_until(b"\n", 10_000))
+        return {**seen, "MB": self._process.memory_info().rss // 2**20, "threads": self._process.num_threads(), **told}
+
+    async def until_left(self, tasks: int) -> dict[str, int]:
+        """What it holds when it holds no connection, and no more tasks than so many."""
+        with anyio.fail_after(LEFT_WITHIN):
+            # Another process is watched: it tells no event.
+            while (usage := await self.usage(freed=True))["connections"] or usage["tasks"] > tasks:  # noqa: ASYNC110
+                await anyio.sleep(1)
+        return usage
+
+
+async def serve(port: int, name: str) -> None:
     endpoint = AcpEndpoint(AgentBuilder(ProbeAgent).build_factory(), EndpointOptions(max_connections=10 * COUNT))
-    async with AcpListenerHost(endpoint, ListenerOptions(port=port)) as host:
-        await host.termination()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tell_when_asked)
+        if name == "uvicorn":
+            config = uvicorn.Config(EndpointApplication(endpoint), port=port, log_level="warning", ws_max_size=2**27)
+            await uvicorn.Server(config).serve()
+        else:
+            async with AcpListenerHost(endpoint, ListenerOptions(port=port)) as host:
+                await host.termination()
+        tasks.cancel_scope.cancel()
+
+
+async def tell_when_asked() -> None:
+    """Free what can be freed at each SIGUSR1, and say what is left."""
+    with anyio.open_signal_receiver(signal.SIGUSR1) as asked:
+        async for _ in asked:
+            gc.collect()
+            with suppress(OSError, AttributeError):  # only this C library has it
+                ctypes.CDLL("libc.so.6").malloc_trim(0)
+            told = {"tasks": len(asyncio.all_tasks()), "objects": len(gc.get_objects())}
+            print(json.dumps(told), flush=True)
 
 
 async def until_up(url: str) -> None:
@@ -109,32 +167,32 @@ async def hold_turn(peer: RawPeer, session: str, tally: Tally, at_once: anyio.Se
         tally.faults.append(f"{len(texts)} updates, {json.dumps(answer)[:200]}")
 
 
-async def run(count: int) -> int:
-    """Twice on the same server: what the second round adds to the memory would be a leak."""
+async def run(count: int, name: str) -> int:
+    """Three times on the same server: what a later round adds to what is left would be a leak."""
     faults = 0
-    async with server() as (process, url):
-        print("before:", usage(process))
-        for _ in range(2):
+    async with server(name) as (watched, url):
+        async with http_wire(url) as wire, peer_on(wire) as peer:  # what is imported for the first one stays
+            await peer.initialize()
+        await anyio.sleep(1)
+        before = await watched.usage(freed=True)
+        print(f"{name}, before:", before, flush=True)
+        for _ in range(ROUNDS):
             tally = Tally(count)
-            await one_round(url, tally, process)
+            await one_round(url, tally, watched)
             report(tally)
-            with anyio.fail_after(60):
-                # Another process is watched: it tells no event.
-                while usage(process)["connections"]:  # noqa: ASYNC110
-                    await anyio.sleep(0.1)
-            print("after:", usage(process))
             faults += len(tally.faults)
+            print("after:", await watched.until_left(before["tasks"]), flush=True)
     return 1 if faults else 0
 
 
-async def one_round(url: str, tally: Tally, process: psutil.Process) -> None:
+async def one_round(url: str, tally: Tally, watched: Watched) -> None:
     at_once, everybody = anyio.Semaphore(AT_ONCE), anyio.Event()
     async with anyio.create_task_group() as tasks:
         for number in range(tally.expected):
             tasks.start_soon(one_turn, url, number, tally, at_once, everybody)
         with anyio.fail_after(600):
             await tally.all_open.wait()
-        print("all open:", usage(process))
+        print("all open:", await watched.usage(), flush=True)
         everybody.set()
 
 
@@ -145,21 +203,11 @@ def report(tally: Tally) -> None:
     print(*tally.faults[:10], sep="\n", end="")
 
 
-def usage(process: psutil.Process) -> dict[str, int]:
-    """Memory in MB, threads, and connections that somebody holds."""
-    held = [item for item in process.net_connections("tcp") if item.status == psutil.CONN_ESTABLISHED]
-    return {
-        "MB": process.memory_info().rss // 2**20,
-        "threads": process.num_threads(),
-        "connections": len(held),
-    }
-
-
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["serve", port]:
-            anyio.run(serve, int(port))
-        case [count]:
-            sys.exit(anyio.run(run, int(count)))
+        case ["serve", port, name]:
+            anyio.run(serve, int(port), name)
+        case [count, name]:
+            sys.exit(anyio.run(run, int(count), name))
         case _:
-            sys.exit(anyio.run(run, COUNT))
+            sys.exit(anyio.run(run, int(sys.argv[1]) if sys.argv[1:] else COUNT, "hypercorn"))
