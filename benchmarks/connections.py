@@ -81,7 +81,7 @@ class Watched:
         self._told = BufferedByteReceiveStream(process.stdout)
 
     async def usage(self, *, freed: bool = False) -> dict[str, int]:
-        """Memory in MB and connections; ``freed`` also threads, tasks and objects, when all that can be is given back."""
+        """MB of memory, connections; ``freed`` also threads, tasks and objects, with all that can be given back."""
         held = [item for item in self._process.net_connections("tcp") if item.status == psutil.CONN_ESTABLISHED]
         seen = {"MB": self._process.memory_info().rss // 2**20, "connections": len(held)}
         if not freed:

@@ -1,7 +1,10 @@
 """Agents reached over WebSocket and Streamable HTTP: our own endpoint on real servers, and servers with faults."""
 
+import asyncio
+import gc
 import json
 import socket
+import threading
 from collections import Counter
 from contextlib import AsyncExitStack
 
@@ -96,6 +99,26 @@ async def test_updates_arrive_complete_and_in_order(site, transport, bound):
         async with build_client(transport(site(transport))) as client:
             result = await (await client.new_session("/")).prompt("500")
     assert result.text == "".join(f"{number} " for number in range(500))
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_many_clients_that_open_talk_and_close_leave_the_process_as_it_was(site, transport, bound):
+    held = []
+    with bound(60):
+        for cycle in range(60):
+            async with build_client(transport(site(transport))) as client:
+                assert (await (await client.new_session("/")).prompt("1")).text == "0 "
+            if cycle in (19, 59):
+                # The server is in this process too, and notices that a client has left a moment later.
+                while site.endpoint.counters()["connections"]:
+                    await anyio.sleep(0.005)
+                await anyio.wait_all_tasks_blocked()
+                del client
+                gc.collect()
+                held.append((len(gc.get_objects()), threading.active_count(), len(asyncio.all_tasks())))
+    (objects_soon, *soon), (objects_late, *late) = held
+    assert late == soon
+    assert objects_late - objects_soon < 40  # less than one object a cycle
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

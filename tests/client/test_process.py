@@ -1,5 +1,7 @@
 """Agents that run as child processes: however they behave, calls end and nothing is left behind."""
 
+import asyncio
+import gc
 import json
 import logging
 import os
@@ -280,6 +282,26 @@ async def test_many_cycles_leave_the_process_as_it_was(bound):
             transport.write(b'{"jsonrpc":"2.0","method":"x"}')
             assert await transport.receive() == [b'{"jsonrpc":"2.0","method":"x"}']
             await transport.aclose()
+
+
+async def test_200_clients_that_open_talk_and_close_leave_the_process_as_it_was(bound):
+    held = []
+    with bound(120):
+        for cycle in range(200):
+            async with build_client(rogue()) as client:
+                session = await client.new_session("/")
+                assert (await session.prompt("hi")).stop_reason == "end_turn"
+            if cycle in (19, 199):
+                del client, session
+                gc.collect()
+                held.append((len(gc.get_objects()), len(open_descriptors()), threading.active_count(), tasks()))
+    (objects_soon, *soon), (objects_late, *late) = held
+    assert late == soon
+    assert objects_late - objects_soon < 180  # less than one object a cycle
+
+
+def tasks():
+    return len(asyncio.all_tasks())
 
 
 async def test_an_agent_that_does_not_read_makes_the_sender_wait_and_can_still_be_closed(bound, short_grace):

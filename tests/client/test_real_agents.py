@@ -58,10 +58,12 @@ async def test_the_npm_sdks_agent_on_stdio(npm_agent):
     await drive(ProcessTransport(npm_agent[0], [npm_agent[1]]))
 
 
-async def test_the_npm_sdks_server_over_http(npm_agent, spawn):
+@pytest.mark.parametrize("transport", [HttpTransport, WebSocketTransport])
+async def test_the_npm_sdks_server_over_the_network(transport, npm_agent, spawn):
     server = spawn(*npm_agent, "serve", stderr=subprocess.DEVNULL)
     port = (await anyio.to_thread.run_sync(server.stdout.readline)).decode().strip()
-    await drive(HttpTransport(f"http://127.0.0.1:{port}/acp"))
+    scheme = "ws" if transport is WebSocketTransport else "http"
+    await drive(transport(f"{scheme}://127.0.0.1:{port}/acp"))
 
 
 async def test_our_own_agent_on_stdio(repo_root):

@@ -32,8 +32,13 @@ const make = () =>
 
 if (process.argv[2] === "serve") {
   const { AcpServer } = await import("@agentclientprotocol/sdk/experimental/server");
-  const { createNodeHttpHandler } = await import("@agentclientprotocol/sdk/experimental/node");
-  const server = http.createServer(createNodeHttpHandler(new AcpServer({ createAgent: make })));
+  const { createNodeHttpHandler, createNodeWebSocketUpgradeHandler } = await import(
+    "@agentclientprotocol/sdk/experimental/node"
+  );
+  const { WebSocketServer } = await import("ws");
+  const served = new AcpServer({ createAgent: make });
+  const server = http.createServer(createNodeHttpHandler(served));
+  server.on("upgrade", createNodeWebSocketUpgradeHandler(served, new WebSocketServer({ noServer: true })));
   server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 } else {
   await make().connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin))).closed;
