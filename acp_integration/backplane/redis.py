@@ -171,6 +171,7 @@ class RedisBackplane:
         """A Redis that was started anew may have lost messages; who waits for them must not wait for ever."""
         run_id = (await self._reading.info("server")).get("run_id")
         if self._run_id not in (None, run_id):
+            await self._own.show_life()
             for worker in {*self._outboxes, *self._opener.senders}:
                 self._on_message(worker, b"")
         self._run_id = run_id

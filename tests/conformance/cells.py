@@ -1,14 +1,20 @@
 """Every way in which this package itself serves an agent."""
 
+import itertools
+import os
+import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 import uvicorn
+from anyio.abc import SocketStream
 
 from acp_integration.assembly import AgentBuilder
 from acp_integration.endpoint import AcpEndpoint, EndpointApplication
@@ -55,7 +61,9 @@ async def under_listener() -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{host.port()}/acp"
 
 
-def as_server(*command: str) -> Callable[[], AbstractAsyncContextManager[str]]:
+def as_server(
+    *command: str, environ: Mapping[str, str] | None = None
+) -> Callable[[], AbstractAsyncContextManager[str]]:
     """A server as a process of its own; ``{port}`` in its command becomes a free port."""
 
     @asynccontextmanager
@@ -63,7 +71,7 @@ def as_server(*command: str) -> Callable[[], AbstractAsyncContextManager[str]]:
         port = await free_port()
         arguments = [part.format(port=port) for part in command]
         async with await anyio.open_process(
-            [sys.executable, "-m", *arguments], cwd=REPO_ROOT, stdout=None, stderr=None
+            [sys.executable, "-m", *arguments], cwd=REPO_ROOT, stdout=None, stderr=None, env=environ
         ) as process:
             try:
                 await until_up(f"http://127.0.0.1:{port}/acp/health")
@@ -74,6 +82,61 @@ def as_server(*command: str) -> Callable[[], AbstractAsyncContextManager[str]]:
                     await process.wait()
 
     return start
+
+
+@asynccontextmanager
+async def over_redis() -> AsyncIterator[str]:
+    """Two servers that share nothing but Redis, behind what sends each TCP connection to the next of them."""
+    port = await free_port()
+    words = (shutil.which("redis-server") or "redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "")
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(await anyio.open_process(words, stdout=DEVNULL))
+        stack.callback(redis.terminate)
+        with anyio.fail_after(20):
+            while not await listens(port):
+                await anyio.sleep(0.02)
+        environ = {**os.environ, "ACP_TEST_BACKPLANE": f"redis://127.0.0.1:{port}/0"}
+        start = as_server("uvicorn", "--port", "{port}", SERVED, environ=environ)
+        upstreams = [await stack.enter_async_context(start()) for _ in range(2)]
+        yield await stack.enter_async_context(round_robin(upstreams))
+
+
+@asynccontextmanager
+async def round_robin(upstreams: Sequence[str]) -> AsyncIterator[str]:
+    """A proxy in front of ``http://host:port/path``: every TCP connection goes to the next one."""
+    ports = itertools.cycle(urlsplit(upstream).port or 0 for upstream in upstreams)
+
+    async def relay(client: SocketStream) -> None:
+        async with (
+            client,
+            await anyio.connect_tcp("127.0.0.1", next(ports)) as upstream,
+            anyio.create_task_group() as both,
+        ):
+            both.start_soon(copy, client, upstream, both.cancel_scope)
+            both.start_soon(copy, upstream, client, both.cancel_scope)
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, relay)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        yield f"http://127.0.0.1:{port}{urlsplit(upstreams[0]).path}"
+        tasks.cancel_scope.cancel()
+
+
+async def copy(source: SocketStream, sink: SocketStream, both: anyio.CancelScope) -> None:
+    """Everything from one side to the other; the end of either is the end of both."""
+    with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        while True:
+            await sink.send(await source.receive())
+    both.cancel()
+
+
+async def listens(port: int) -> bool:
+    try:
+        await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
+    except OSError:
+        return False
+    return True
 
 
 async def free_port() -> int:
@@ -126,6 +189,13 @@ CELLS = [
     ),
     Cell(name="uvicorn-3-workers", transport="http", host=workers, scattered=True),
     Cell(name="gunicorn-3-workers", transport="http", host=gunicorn_workers, scattered=True, smoke=True),
+    Cell(
+        name="redis-2-servers",
+        transport="http",
+        host=over_redis,
+        scattered=True,
+        impossible=None if shutil.which("redis-server") else "redis-server is not installed: .ci/run installs it",
+    ),
     Cell(name="granian-http", transport="http", host=granian, smoke=True),
     Cell(name="granian-websocket", transport="websocket", host=granian, smoke=True),
     Cell(name="daphne-http", transport="http", host=daphne, smoke=True),

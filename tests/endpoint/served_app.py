@@ -1,12 +1,14 @@
-"""The application that the tests of shutdown start under each server."""
+"""The application that tests start under each server; a variable says where its workers meet."""
 
 import logging
+import os
 
 from acp_integration.assembly import AgentBuilder
 from acp_integration.endpoint import AcpEndpoint, EndpointApplication
-from acp_integration.options import EndpointOptions
+from acp_integration.options import BackplaneOptions, EndpointOptions
 from examples.agents import ProbeAgent
 
 logging.basicConfig(level=logging.INFO)
 
-app = EndpointApplication(AcpEndpoint(AgentBuilder(ProbeAgent).build_factory(), EndpointOptions()))
+workers = BackplaneOptions(url=os.environ.get("ACP_TEST_BACKPLANE"), key="the key of these tests")
+app = EndpointApplication(AcpEndpoint(AgentBuilder(ProbeAgent).build_factory(), EndpointOptions(workers=workers)))
