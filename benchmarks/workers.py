@@ -1,10 +1,12 @@
 """Several workers: ``python -m benchmarks.workers [PROMPTS]``.
 
 First uvicorn with four workers and a new TCP connection for every request: says how many requests were refused, and how
-many updates came, in order or not. Then what the hop to another worker costs, against the same worker, in one run.
+many updates came, in order or not. Then two servers that share only Redis, likewise. Then what the hop to another
+worker costs, over Unix sockets and over Redis, against the same worker, in one run.
 """
 
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +26,7 @@ from acp_integration.testing.conformance.peer import RawPeer, peer_on, text_of
 from acp_integration.testing.conformance.wire import WireRefused
 from benchmarks.connections import ROOT, until_up
 from examples.agents import ProbeAgent
+from tests.conformance.cells import free_port, listens, round_robin
 
 PROMPTS = 1000
 UPDATES = 20
@@ -59,8 +62,7 @@ def serve(port: int, meeting: str) -> None:
 @asynccontextmanager
 async def running(*command: str) -> AsyncIterator[str]:
     """A server as a process of its own; ``{port}`` in its command becomes a free port."""
-    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
-        port = str(listener.extra(anyio.abc.SocketAttribute.local_port))
+    port = str(await free_port())
     words = [sys.executable, "-m", *(word.replace("{port}", port) for word in command)]
     async with await anyio.open_process(words, cwd=ROOT, stdout=None, stderr=None) as process:
         try:
@@ -95,20 +97,48 @@ async def one_prompt(peer: RawPeer, session: str, tally: Tally) -> None:
 
 
 async def many_workers(prompts: int) -> int:
-    """The first part: everything arrives."""
-    tally = Tally()
+    """Four workers of one server."""
     app = "benchmarks.workers:workers_app"
     command = ["uvicorn", "--factory", app, "--workers", str(WORKERS), "--port", "{port}", "--log-level", "warning"]
     async with running(*command) as url:
-        began = time.perf_counter()
-        async with anyio.create_task_group() as tasks:
-            for _ in range(CONNECTIONS):
-                tasks.start_soon(converse, url, prompts // CONNECTIONS, tally)
-        seconds = time.perf_counter() - began
-    print(f"{WORKERS} workers: {tally.prompts} prompts, {tally.updates} updates in {seconds:.1f} s,", end=" ")
-    print(f"{tally.refused} refused, {len(tally.faults)} faults")
+        return await everything_arrives(f"{WORKERS} workers", url, prompts)
+
+
+async def many_hosts(prompts: int, meeting: str) -> int:
+    """Two servers that share only Redis, behind a round robin."""
+    async with AsyncExitStack() as stack:
+        serving = partial(running, "benchmarks.workers", "serve", "{port}", meeting)
+        urls = [await stack.enter_async_context(serving()) for _ in range(2)]
+        url = await stack.enter_async_context(round_robin(urls))
+        return await everything_arrives("2 servers that share Redis", url, prompts)
+
+
+async def everything_arrives(name: str, url: str, prompts: int) -> int:
+    tally = Tally()
+    began = time.perf_counter()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(CONNECTIONS):
+            tasks.start_soon(converse, url, prompts // CONNECTIONS, tally)
+    seconds = time.perf_counter() - began
+    print(f"{name}: {tally.prompts} prompts, {tally.updates} updates in {seconds:.1f} s,", end=" ")
+    print(f"{tally.refused} refused, {len(tally.faults)} faults", flush=True)
     print(*tally.faults[:10], sep="\n", end="")
     return 1 if tally.faults or tally.prompts < prompts // CONNECTIONS * CONNECTIONS else 0
+
+
+@asynccontextmanager
+async def redis() -> AsyncIterator[str]:
+    """A Redis of this run's own, and its URL."""
+    port = str(await free_port())
+    words = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--loglevel", "warning"]
+    async with await anyio.open_process(words, stdout=subprocess.DEVNULL) as process:
+        try:
+            with anyio.fail_after(20):
+                while not await listens(int(port)):  # noqa: ASYNC110
+                    await anyio.sleep(0.02)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            process.terminate()
 
 
 async def hop(name: str, meeting: str, budget: float) -> int:
@@ -143,10 +173,14 @@ async def seconds_each(owner: str, reached: str) -> float:
 
 
 async def run(prompts: int) -> int:
-    """Both parts."""
+    """Every part; 0 if each keeps what it promises."""
     failed = await many_workers(prompts)
     with tempfile.TemporaryDirectory(prefix="acp-") as directory:
-        return max(failed, await hop("Unix sockets", f"unix:{directory}", 1.5))
+        failed |= await hop("Unix sockets", f"unix:{directory}", 1.5)
+    async with redis() as url:
+        failed |= await many_hosts(prompts, url)
+        failed |= await hop("Redis", url, 4)
+    return failed
 
 
 if __name__ == "__main__":
