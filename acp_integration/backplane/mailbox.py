@@ -21,6 +21,7 @@ KEPT_FOR: Final = 60.0
 MAX_MESSAGES: Final = 1000
 MAX_BYTES: Final = 128 * 1024 * 1024
 BATCH: Final = 64
+_REMOVED_AT: Final = 1024 * 1024
 
 DEAD: Final = -1
 """What `put` answers for a worker that gives no sign of life."""
@@ -73,15 +74,22 @@ class Mailbox:
         return int(await self._put(keys=[self._alive, self._box, self._size], args=[*bounds, *messages]))
 
     async def take(self, wait: float) -> list[bytes]:
-        """The next messages, none if none came in so many seconds; those that were taken before are removed."""
-        await self._forget()
+        """The next messages, none if none came in so many seconds; those taken before are removed now and then."""
+        if len(self._taken) >= BATCH or sum(size for _, size in self._taken) >= _REMOVED_AT:
+            await self._forget()
         read: Any = await self._redis.xread({self._box: self._last}, count=BATCH, block=int(wait * 1000))
         entries: list[tuple[bytes, dict[bytes, bytes]]] = read[0][1] if read else []
         messages = [fields[b"m"] for _, fields in entries]
-        self._taken = [(identifier, len(fields[b"m"])) for identifier, fields in entries]
+        self._taken += [(identifier, len(fields[b"m"])) for identifier, fields in entries]
         if entries:
             self._last = entries[-1][0].decode()
+        else:
+            await self._forget()
         return messages
+
+    def read_again(self) -> None:
+        """Begin with the oldest message that is there: Redis may have another clock now, or a copy of the mailbox."""
+        self._last = "0-0"
 
     async def show_life(self) -> None:
         """Say that the worker lives."""

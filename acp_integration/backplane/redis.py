@@ -2,6 +2,8 @@
 
 import logging
 import random
+from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Final
 
@@ -11,6 +13,7 @@ import msgspec
 from acp_integration.backplane.envelopes import Opener, Sealer
 from acp_integration.backplane.mailbox import DEAD, LIVES_FOR, Mailbox
 from acp_integration.backplane.protocol import OnMessage, WorkerGone
+from acp_integration.backplane.reach import Reach
 from acp_integration.errors import ConfigurationError, MissingExtra
 from acp_integration.owned import OwnedTask
 
@@ -37,6 +40,7 @@ CONNECT_WITHIN: Final = 2.0
 ANSWER_WITHIN: Final = 5.0
 READ_FOR: Final = 2.0
 MAX_PAUSE: Final = 2.0
+LOOK_AGAIN_AFTER: Final = 0.1
 _FAREWELL: Final = 1.0
 _BROKEN: Final = (RedisError, OSError)
 
@@ -63,7 +67,7 @@ class RedisBackplane:
         self._outboxes: dict[str, _Outbox] = {}
         self._task = OwnedTask("acp-backplane")
         self._run_id: Any = None
-        self._away = False
+        self._reach = Reach()
         self._redis, self._reading = self._client(ANSWER_WITHIN), self._client(READ_FOR + ANSWER_WITHIN)
 
     async def start(self, worker: str, on_message: OnMessage) -> None:
@@ -73,8 +77,9 @@ class RedisBackplane:
         try:
             with anyio.move_on_after(CONNECT_WITHIN):
                 await Mailbox(self._redis, worker).show_life()
+                self._reach.found()
         except _BROKEN as error:
-            self._note_away(error)
+            self._reach.lost(error)
         self._task.start(self._live)
 
     async def send(self, worker: str, message: bytes) -> None:
@@ -88,7 +93,7 @@ class RedisBackplane:
         outbox = self._outboxes.get(worker)
         if outbox is None:
             mailbox, sealer = Mailbox(self._redis, worker), Sealer(self._key, self._worker, worker)
-            outbox = self._outboxes[worker] = _Outbox(worker, mailbox, sealer)
+            outbox = self._outboxes[worker] = _Outbox(worker, mailbox, sealer, self._reach)
         try:
             await outbox.send(message)
         except WorkerGone:
@@ -99,18 +104,29 @@ class RedisBackplane:
     async def alive(self, worker: str) -> bool:
         """Whether a worker gave a sign of life; while Redis is away, whether it would still be believed."""
         outbox = self._outboxes.get(worker)
-        seen = outbox.seen_alive if outbox is not None else 0.0
-        if monotonic() - seen < BELIEVED_FOR:
+        if outbox is not None and monotonic() - outbox.seen_alive < BELIEVED_FOR:
             return True
         try:
-            lives = await Mailbox(self._redis, worker).lives()
-        except _BROKEN:
-            return monotonic() - seen < LIVES_FOR
+            lives = await self._sees(worker)
+        except _BROKEN as error:
+            self._reach.lost(error)
+            return self._reach.away_for < LIVES_FOR
         if outbox is not None and lives:
             outbox.seen_alive = monotonic()
         if outbox is not None and not lives:
-            del self._outboxes[worker]
+            self._outboxes.pop(worker, None)
         return lives
+
+    async def _sees(self, worker: str) -> bool:
+        """Look for a sign of life, for as long as the worker may not have found Redis again."""
+        mailbox = Mailbox(self._redis, worker)
+        with anyio.move_on_after(LIVES_FOR):
+            while not await mailbox.lives():
+                if self._reach.settled:
+                    return False
+                await anyio.sleep(LOOK_AGAIN_AFTER)
+            return True
+        return False
 
     async def aclose(self) -> None:
         """Take nothing more, and remove the mailbox."""
@@ -134,47 +150,67 @@ class RedisBackplane:
                 socket_timeout=answer_within,
                 client_name="acp-integration",
             )
+            make_connection: Callable[[], object] = client.connection_pool.make_connection
+            make_connection()  # it is not connected, but its options are looked at
         except (ValueError, TypeError) as error:
             raise ConfigurationError(f"acp.agent.backplane.url cannot be used: {type(error).__name__}") from None
         return client
 
     async def _live(self) -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._show_life)
+        async with anyio.create_task_group() as self._tasks:
+            self._tasks.start_soon(self._show_life)
             await self._read_all()
 
     async def _show_life(self) -> None:
-        own = Mailbox(self._redis, self._worker)
+        own, shown = Mailbox(self._redis, self._worker), monotonic()
         while True:
+            began = monotonic()
             try:
                 await own.show_life()
             except _BROKEN as error:
-                self._note_away(error)
+                self._reach.lost(error)
+            else:
+                if began - shown > LIVES_FOR:
+                    self._lose_all()  # who looked meanwhile has taken this worker for dead
+                shown = began
             await anyio.sleep(HEARTBEAT)
 
     async def _read_all(self) -> None:
         pause = 0.05
         while True:
             try:
-                await self._look_for_restart()
+                await self._return()
+                self._reach.found()
                 while True:
                     for sealed in await self._own.take(READ_FOR):
                         self._take(sealed)
                     pause = 0.05
-                    self._note_back()
             except _BROKEN as error:
-                self._note_away(error)
+                self._reach.lost(error)
             await anyio.sleep(random.uniform(pause / 2, pause))  # noqa: S311  # spreads workers, keeps no secret
             pause = min(2 * pause, MAX_PAUSE)
 
-    async def _look_for_restart(self) -> None:
+    async def _return(self) -> None:
         """A Redis that was started anew may have lost messages; who waits for them must not wait for ever."""
         run_id = (await self._reading.info("server")).get("run_id")
+        await self._own.show_life()
+        self._own.read_again()
         if self._run_id not in (None, run_id):
-            await self._own.show_life()
-            for worker in {*self._outboxes, *self._opener.senders}:
-                self._on_message(worker, b"")
+            self._lose_all()
         self._run_id = run_id
+
+    def _lose_all(self) -> None:
+        for worker in {*self._outboxes, *self._opener.senders}:
+            self._lose(worker)
+
+    def _lose(self, worker: str) -> None:
+        """Something that a worker said may be lost: what waits for it ends, here and there."""
+        self._on_message(worker, b"")
+        self._tasks.start_soon(self._tell_of_loss, worker)
+
+    async def _tell_of_loss(self, worker: str) -> None:
+        with suppress(WorkerGone):
+            await self.send(worker, b"")
 
     def _take(self, sealed: bytes) -> None:
         try:
@@ -185,31 +221,19 @@ class RedisBackplane:
         if envelope is None:
             return
         if self._opener.misses(envelope):
-            self._on_message(envelope.sender, b"")
+            self._lose(envelope.sender)
         self._on_message(envelope.sender, envelope.message)
-
-    def _note_away(self, error: Exception) -> None:
-        if not self._away:
-            self._away = True
-            logger.warning(
-                "Redis cannot be used (%s): connections of other hosts are out of reach, trying again",
-                type(error).__name__,
-            )
-
-    def _note_back(self) -> None:
-        if self._away:
-            self._away = False
-            logger.warning("Redis can be used again")
 
 
 class _Outbox:
     """What one worker writes to another, in order: whoever writes takes along what others wrote meanwhile."""
 
-    def __init__(self, worker: str, mailbox: Mailbox, sealer: Sealer) -> None:
+    def __init__(self, worker: str, mailbox: Mailbox, sealer: Sealer, reach: Reach) -> None:
         self.seen_alive = 0.0
         self._worker = worker
         self._mailbox = mailbox
         self._sealer = sealer
+        self._reach = reach
         self._waiting: list[_Letter] = []
         self._writing = anyio.Lock()
 
@@ -237,16 +261,18 @@ class _Outbox:
             while True:
                 try:
                     taken = await self._mailbox.put(sealed)
-                except _BROKEN:
+                except _BROKEN as error:
+                    self._reach.lost(error)
                     failure = "Redis is away"
                 else:
-                    if taken == DEAD:
-                        return "it has ended"
-                    self.seen_alive = monotonic()
-                    sealed = sealed[taken:]
+                    failure = "it has ended" if taken == DEAD else "its mailbox is full"
+                    if taken == DEAD and self._reach.settled:
+                        return failure
+                    if taken != DEAD:
+                        self.seen_alive = monotonic()
+                        sealed = sealed[taken:]
                     if not sealed:
                         return None
-                    failure = "its mailbox is full"
                 await anyio.sleep(pause)
                 pause = min(2 * pause, 0.5)
         return failure

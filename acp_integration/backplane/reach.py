@@ -1,0 +1,49 @@
+"""Whether the server between the workers can be used, and since when."""
+
+import logging
+from math import inf
+from time import monotonic
+from typing import Final
+
+logger = logging.getLogger(__name__)
+
+SETTLES_WITHIN: Final = 3.0
+"""Seconds after its return in which every worker that lives has said so again."""
+
+
+class Reach:
+    """Whether Redis can be reached; every change is logged once."""
+
+    def __init__(self) -> None:
+        self._away: bool | None = None
+        self._away_since = -inf
+        self._back_at = -inf
+
+    def lost(self, error: Exception) -> None:
+        """It could not be used."""
+        if self._away:
+            return
+        if self._away is not None:
+            self._away_since = monotonic()
+        self._away = True
+        logger.warning(
+            "Redis cannot be used (%s): connections of other hosts are out of reach, trying again",
+            type(error).__name__,
+        )
+
+    def found(self) -> None:
+        """It was used."""
+        if self._away:
+            self._back_at = monotonic()
+            logger.warning("Redis can be used again")
+        self._away = False
+
+    @property
+    def away_for(self) -> float:
+        """Seconds that it has been away by now; it is away until it is found."""
+        return 0.0 if self._away is False else monotonic() - self._away_since
+
+    @property
+    def settled(self) -> bool:
+        """Whether a worker that is not seen is none: Redis has been there long enough for everybody to come back."""
+        return self._away is False and monotonic() - self._back_at > SETTLES_WITHIN
