@@ -15,6 +15,9 @@ logger = logging.getLogger(__name__)
 FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 5.0
 
+BEFORE_ALL: Final = "0"
+"""The id to go on from when a stream was cut before its first event was read: a server may have sent some."""
+
 GONE: Final = frozenset({400, 401, 403, 404, 410})
 """Statuses after which asking again is no use."""
 
@@ -78,6 +81,7 @@ class EventStream:
         try:
             while True:
                 await self._read_once()
+                self._last_id = self._last_id or BEFORE_ALL
                 await self._pause()
         except ConnectionClosed as error:
             self.gone = error

@@ -298,6 +298,50 @@ async def test_streams_that_are_cut_again_and_again_lose_and_repeat_nothing(site
     assert reopened
 
 
+class Swallowing:
+    """An ASGI application in front of another: the first events of each stream never reach the client."""
+
+    def __init__(self, app):
+        self.app = app
+        self.streams = {}
+
+    async def __call__(self, scope, receive, send):
+        headers = dict(scope.get("headers", ()))
+        if scope.get("method") != "GET":
+            await self.app(scope, receive, send)
+            return
+        went_on_from = self.streams.setdefault(headers.get(b"acp-session-id"), [])
+        went_on_from.append(headers.get(b"last-event-id"))
+        if len(went_on_from) > 1:
+            await self.app(scope, receive, send)
+            return
+        swallowed = anyio.Event()
+
+        async def forward(message):
+            if b"data:" in message.get("body", b""):
+                swallowed.set()
+            elif not swallowed.is_set():
+                await send(message)
+
+        async def leave():
+            await swallowed.wait()
+            return {"type": "http.disconnect"}
+
+        await self.app(scope, leave, forward)
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def test_events_that_went_into_a_stream_that_died_before_its_first_are_not_lost(stack, bound):
+    endpoint = AcpEndpoint(AgentBuilder(CounterAgent).build_factory(), EndpointOptions())
+    server = Swallowing(EndpointApplication(endpoint))
+    port = await run_uvicorn(server, stack)
+    with bound(20):
+        async with build_client(HttpTransport(f"http://127.0.0.1:{port}/acp")) as client:
+            session = await client.new_session("/")
+            assert (await session.prompt("20")).text == "".join(f"{number} " for number in range(20))
+    assert server.streams == {None: [None, b"0"], session.id.encode(): [None, b"0"]}
+
+
 class Scripted:
     """A server that answers each request with what a test says."""
 
