@@ -284,7 +284,7 @@ async def test_cut_connections_lose_nothing_and_repeat_nothing(worker, server, f
         cuts += 1
 
     async def copy(source, sink, scope):
-        budget = 3000 + 500 * (cuts % 7)  # bytes until this connection is cut
+        budget = 8000 + 500 * (cuts % 7)  # bytes until this connection is cut
         with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while budget > 0:
                 data = await source.receive(min(budget, 1000))
@@ -300,14 +300,14 @@ async def test_cut_connections_lose_nothing_and_repeat_nothing(worker, server, f
         url = f"redis://127.0.0.1:{port}/0"
         (one, _), (two, to_two) = await worker("one", url), await worker("two", url)
         with anyio.fail_after(60):
-            for number in range(200):
+            for number in range(600):
                 await one.send("two", str(number).encode())
-        await to_two.until(lambda messages: len(messages) >= 200)
+        await to_two.until(lambda messages: len(messages) >= 600)
         await one.aclose()
         await two.aclose()
         tasks.cancel_scope.cancel()
     assert cuts > 10
-    assert to_two.messages == [("one", str(number).encode()) for number in range(200)]
+    assert to_two.messages == [("one", str(number).encode()) for number in range(600)]
 
 
 async def test_who_does_not_hold_the_key_is_not_heard(worker, caplog):
