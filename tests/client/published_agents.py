@@ -14,6 +14,7 @@ PACKAGES = {
     "@agentclientprotocol/claude-agent-acp": (),
     "@zed-industries/codex-acp": (),
     "@google/gemini-cli": ("--acp",),
+    "@qwen-code/qwen-code": ("--acp",),
 }
 KEPT = ("PATH", "HOME", "TMPDIR", "npm_config_registry", "NODE_EXTRA_CA_CERTS", "HTTPS_PROXY", "HTTP_PROXY")
 
