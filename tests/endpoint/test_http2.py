@@ -48,9 +48,7 @@ class OneConnection:
                 self.headers[event.stream_id] = dict(event.headers)
             case DataReceived():
                 self.bodies[event.stream_id] += event.data
-                if (
-                    event.flow_controlled_length
-                ):  # room for the connection, not for the stream
+                if event.flow_controlled_length:  # room for the connection, not for the stream
                     self._protocol.increment_flow_control_window(event.flow_controlled_length)
             case StreamEnded():
                 self.ended.add(event.stream_id)
