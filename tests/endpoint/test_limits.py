@@ -10,10 +10,15 @@ from acp_integration.options import EndpointOptions
 from tests.endpoint.driver import INITIALIZE, ids, prompt, request, scope_of
 
 
-async def until_none_is_left(driver):
+async def until_left(driver, count):
+    """Wait until no more than so many connections are left."""
     with anyio.fail_after(5):
-        while len(driver.app._run.service.connections):
+        while len(driver.app._run.service.connections) > count:
             await anyio.sleep(0.005)
+
+
+async def until_none_is_left(driver):
+    await until_left(driver, 0)
 
 
 def test_every_limit_that_makes_no_sense_is_reported_at_once():
@@ -67,18 +72,20 @@ async def test_a_connection_with_an_open_stream_does_not_end(drive):
     driver = await drive(connection_idle_timeout=0.05)
     connection = await driver.connection()
     stream = await driver.stream(connection)
-    await anyio.sleep(0.2)
+    await driver.connection()
+    await until_left(driver, 1)
     assert not stream.ended.is_set()
     stream.disconnect()
     await until_none_is_left(driver)
 
 
 async def test_a_turn_that_nobody_reads_ends_after_its_own_time(drive):
-    driver = await drive(connection_idle_timeout=0.05, detached_turn_timeout=0.3)
+    driver = await drive(connection_idle_timeout=0.05, detached_turn_timeout=1)
     connection = await driver.connection()
     session = await driver.session(connection)
     await driver.post(prompt(session, "wait_for_cancel"), connection, session)
-    await anyio.sleep(0.15)
+    await driver.connection()
+    await until_left(driver, 1)
     assert driver.app.active_turn_count == 1
     await until_none_is_left(driver)
 

@@ -1,5 +1,6 @@
 """The close codes, the order and the limits of a WebSocket: most over a real one, the rest driven."""
 
+import itertools
 import json
 from contextlib import asynccontextmanager
 
@@ -75,7 +76,8 @@ async def test_a_socket_that_initialized_in_time_stays_open(serve):
     site = await serve(initialize_timeout=0.1)
     async with opened(site) as socket:
         await ask(socket, INITIALIZE)
-        await anyio.sleep(0.15)
+        async with opened(site) as later:
+            assert await closing(later) == 1008
         assert "result" in await ask(socket, request("session/new", 1, cwd="/", mcpServers=[]))
 
 
@@ -144,11 +146,22 @@ async def test_no_frame_either_way_is_1001(serve):
 
 async def test_frames_keep_a_socket_open(serve):
     site = await serve(web_socket_idle_timeout=0.4)
-    async with opened(site) as socket:
+    async with opened(site) as socket, opened(site) as silent, anyio.create_task_group() as tasks:
         await ask(socket, INITIALIZE)
-        for number in range(6):
-            await anyio.sleep(0.1)
-            await ask(socket, request("_x", number))
+        await ask(silent, INITIALIZE)
+        silent_closed = anyio.Event()
+
+        async def watch():
+            assert await closing(silent) == 1001
+            silent_closed.set()
+
+        tasks.start_soon(watch)
+        with anyio.fail_after(10):
+            for number in itertools.count(1):
+                await ask(socket, request("_x", number))
+                if silent_closed.is_set():
+                    break
+        await ask(socket, request("_x", "last"))
 
 
 async def test_the_shutdown_is_1001_behind_the_answers_of_cancelled_turns(serve):
@@ -287,10 +300,10 @@ async def test_a_peer_that_does_not_read_is_1011(drive, bound, monkeypatch):
     call, session = await conversing(driver)
     call.hold = True
     call.bring(text(prompt(session, "stream:5", 2)))
+    (served,) = driver.app._run.service.connections
     with bound():
-        while not len(call.sent) and not call.ended.is_set():
-            await anyio.sleep(0.01)
-        await anyio.sleep(0.1)
+        while served.transport.closing_code is None:
+            await anyio.sleep(0.005)
         call.release()
         await call.ended.wait()
     assert call.sent[-1]["type"] == "websocket.close"
