@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self, TypeVar, get_args
 
 import msgspec
 from pydantic import BaseModel, ConfigDict
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from acp_integration.configuration.files import Files
 from acp_integration.configuration.loading import Loaded, read, read_mapping
@@ -21,25 +20,13 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """A settings object: made from arguments alone, or read by one of the class methods."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid")
     default_prefix: ClassVar[str] = ""
     defaults: ClassVar[tuple[Any, ...]] = ()
     """The options that hold what is in effect for an unset key."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments only: the merge of all sources has been made when the constructor is called."""
-        return (init_settings,)
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], prefix: str | None = None) -> Self:
