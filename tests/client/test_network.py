@@ -249,6 +249,8 @@ class Cutting:
         self.target = port
         self.open = set()
         self.accepting = True
+        self._refused = 0
+        self._was_refused = anyio.Event()
 
     async def serve(self, listener):
         await listener.serve(self._carry)
@@ -256,6 +258,9 @@ class Cutting:
     async def _carry(self, near):
         if not self.accepting:
             await near.aclose()
+            self._refused += 1
+            self._was_refused.set()
+            self._was_refused = anyio.Event()
             return
         async with near, await anyio.connect_tcp("127.0.0.1", self.target) as far, anyio.create_task_group() as tasks:
             self.open.add(tasks.cancel_scope)
@@ -271,6 +276,12 @@ class Cutting:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
         tasks.cancel_scope.cancel()
+
+    async def come_back_after(self, refusals):
+        """Accept again once so many connections were refused."""
+        while self._refused < refusals:
+            await self._was_refused.wait()
+        self.accepting = True
 
     def cut(self):
         for scope in list(self.open):
@@ -296,6 +307,27 @@ async def test_streams_that_are_cut_again_and_again_lose_and_repeat_nothing(site
     assert "".join(texts[:-1]) == "".join(f"{number} " for number in range(2000))
     reopened = [headers for method, headers in site.recorder.requests if "last-event-id" in headers]
     assert reopened
+
+
+async def test_a_server_that_is_away_for_a_while_loses_and_repeats_nothing_and_no_call_fails(site, stack, bound):
+    proxy = Cutting(int(site(HttpTransport).rpartition(":")[2].split("/")[0]))
+    listener = await stack.enter_async_context(await anyio.create_tcp_listener(local_host="127.0.0.1"))
+    tasks = await stack.enter_async_context(anyio.create_task_group())
+    stack.callback(tasks.cancel_scope.cancel)
+    tasks.start_soon(proxy.serve, listener)
+    with bound(60):
+        uri = f"http://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}/acp"
+        async with build_client(HttpTransport(uri)) as client:
+            session = await client.new_session("/")
+            texts = []
+            async for item in session.stream("500"):
+                texts.append(item.text)
+                if len(texts) == 100:
+                    proxy.accepting = False
+                    proxy.cut()
+                    tasks.start_soon(proxy.come_back_after, 8)
+            assert "".join(texts[:-1]) == "".join(f"{number} " for number in range(500))
+            assert (await session.prompt("1")).text == "0 "
 
 
 class Swallowing:

@@ -5,6 +5,7 @@ import json
 import anyio
 import pytest
 
+from acp_integration.assembly import AgentBuilder
 from acp_integration.endpoint import eventstream, mailbox
 from tests.endpoint.counter import Counter, numbered
 from tests.endpoint.driver import events_in, ids, prompt, request, scope_of
@@ -167,6 +168,23 @@ async def test_many_takeovers_at_once_leave_one_reader_and_lose_nothing(drive):
         for stream in streams[:-1]:
             await stream.ended.wait()
     assert not any(stream.events for stream in streams[:-1])
+
+
+async def test_fifty_reconnects_make_one_agent(drive):
+    made = []
+    build = AgentBuilder(Counter).build_factory()
+
+    def factory(transport, caller):
+        made.append(build(transport, caller))
+        return made[-1]
+
+    driver = await drive(factory=factory)
+    connection, session = await open_session(driver)
+    for _ in range(50):
+        await leave(await driver.stream(connection, session))
+    await driver.post(prompt(session, "3", 1), connection, session)
+    assert numbered(await read_to_answer(await driver.stream(connection, session))) == [0, 1, 2]
+    assert len(made) == 1
 
 
 async def test_a_reader_that_never_ends_its_write_is_cut_off_by_the_next_one(drive, monkeypatch):
