@@ -21,6 +21,7 @@ from acp_integration.options import BackplaneOptions, EndpointOptions
 from acp_integration.testing.conformance.network import http_wire, websocket_wire
 from acp_integration.testing.conformance.peer import RawPeer, peer_on
 from benchmarks.connections import ROOT, until_up
+from benchmarks.paper import Costs, on_paper
 from benchmarks.workers import redis
 from tests.conformance.cells import free_port
 
@@ -77,8 +78,8 @@ async def talking(stack: AsyncExitStack, url: str, reached: str | None = None) -
     return peer, await peer.new_session()
 
 
-async def idle(name: str, url: str, process: psutil.Process) -> None:
-    """Memory and processor time of connections that say nothing."""
+async def idle(name: str, url: str, process: psutil.Process) -> tuple[float, float]:
+    """KB of memory, and microseconds of processor time a second, of a connection that says nothing."""
     async with AsyncExitStack() as stack:
         await talking(stack, url)
         before = process.memory_info().rss
@@ -89,10 +90,11 @@ async def idle(name: str, url: str, process: psutil.Process) -> None:
             await anyio.sleep(2 * SECONDS)
         micro = seconds[0] / CONNECTIONS / (2 * SECONDS) * 1e6
     print(f"{name}: {kilobytes:.0f} KB a connection, {micro:.0f} us of processor time a second", flush=True)
+    return kilobytes, micro
 
 
-async def streaming(name: str, url: str, reached: str | None, *processes: psutil.Process) -> None:
-    """Processor time of an update on its way out, in every process that it passes."""
+async def streaming(name: str, url: str, reached: str | None, *processes: psutil.Process) -> list[float]:
+    """Microseconds of processor time of an update on its way out, in every process that it passes."""
     async with AsyncExitStack() as stack:
         peers = [await talking(stack, url, reached) for _ in range(STREAMING)]
         with spent(*processes) as seconds:
@@ -100,10 +102,11 @@ async def streaming(name: str, url: str, reached: str | None, *processes: psutil
                 for peer, session in peers:
                     tasks.start_soon(peer.prompt, session, str(SECONDS * EACH_SECOND))
         updates = STREAMING * SECONDS * EACH_SECOND
-        each = ", ".join(f"{one / updates * 1e6:.0f} us" for one in seconds)
+        each = [one / updates * 1e6 for one in seconds]
         for peer, session in peers:
             assert len(peer.updates(session)) == SECONDS * EACH_SECOND
-    print(f"{name}: {each} of processor time an update", flush=True)
+    print(f"{name}: {', '.join(f'{one:.0f} us' for one in each)} of processor time an update", flush=True)
+    return each
 
 
 @contextmanager
@@ -116,24 +119,32 @@ def spent(*processes: psutil.Process) -> Iterator[list[float]]:
 
 
 async def run() -> None:
-    """Everything, one after the other."""
+    """Everything, one after the other; then what many connections would take."""
     async with worker("memory:") as (process, url):
-        await idle("idle, HTTP", url, process)
-        await idle("idle, WebSocket", url.replace("http", "ws", 1), process)
-        await streaming("streaming, HTTP", url, None, process)
-        await streaming("streaming, WebSocket", url.replace("http", "ws", 1), None, process)
+        socket = url.replace("http", "ws", 1)
+        http, web_socket = await idle("idle, HTTP", url, process), await idle("idle, WebSocket", socket, process)
+        here = await streaming("streaming, HTTP", url, None, process)
+        on_socket = await streaming("streaming, WebSocket", socket, None, process)
     with tempfile.TemporaryDirectory(prefix="acp-") as directory:
-        await hop("streaming through another worker (owner, other)", f"unix:{directory}")
+        across = await hop("streaming through another worker (owner, other)", f"unix:{directory}")
     async with redis() as meeting:
         server = next(one for one in psutil.Process().children() if "redis-server" in one.name())
-        await hop("streaming over Redis (owner, other, Redis)", meeting, server)
+        owner, other, store = await hop("streaming over Redis (owner, other, Redis)", meeting, server)
+    costs = [
+        Costs("WebSocket", *web_socket, sum(on_socket)),
+        Costs("HTTP, at its worker", *http, sum(here)),
+        Costs("HTTP, through another worker of the host", *http, sum(across)),
+        Costs("HTTP, through another host", *http, owner + other, store),
+    ]
+    print("", *on_paper(costs, EACH_SECOND), sep="\n")
 
 
-async def hop(name: str, meeting: str, *more: psutil.Process) -> None:
+async def hop(name: str, meeting: str, *more: psutil.Process) -> list[float]:
+    """What an update costs that passes another worker on its way out."""
     async with AsyncExitStack() as stack:
         serving = partial(worker, meeting)
         (owner, url), (other, reached) = [await stack.enter_async_context(serving()) for _ in range(2)]
-        await streaming(name, url, reached, owner, other, *more)
+        return await streaming(name, url, reached, owner, other, *more)
 
 
 if __name__ == "__main__":
