@@ -1,6 +1,7 @@
 """The ASGI application of a project: HTTP, WebSocket and lifespan of the agent's path, all the rest Django's."""
 
 import logging
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
@@ -10,12 +11,14 @@ from acp_django import conf
 from acp_django.gate import Judge, Scope
 from acp_django.serving import serving
 from acp_django.views import is_acp_view
-from acp_integration.endpoint import AcpEndpoint
 from acp_integration.endpoint.exchange import Receive
 from acp_integration.endpoint.gate import Sending, adding_headers, for_programs, json_answer, send_answer
 from acp_integration.endpoint.lifespan import Application, share_lifespan
 from acp_integration.errors import AcpError
 from acp_integration.transports.selection import require_served
+
+if TYPE_CHECKING:
+    from acp_integration.endpoint import AcpEndpoint
 
 logger = logging.getLogger(__name__)
 

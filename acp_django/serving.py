@@ -1,7 +1,7 @@
 """The project's agent, put together once in each process, when it is first needed."""
 
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 from django.core.signals import setting_changed
 from django.dispatch import receiver
@@ -12,9 +12,11 @@ from acp_django.executor import DjangoExecutor
 from acp_django.sessions.store import STORE_NAME, django_store
 from acp_django.signals import SignalObserver
 from acp_integration.assembly import AgentBuilder
-from acp_integration.endpoint import AcpEndpoint
 from acp_integration.options import RuntimeOptions
 from acp_integration.session_guard import SessionGuard
+
+if TYPE_CHECKING:
+    from acp_integration.endpoint import AcpEndpoint
 
 
 class Serving:
@@ -24,7 +26,6 @@ class Serving:
         builder: what the agent was put together with.
         factory: makes a runtime of the agent for each connection.
         signals: tells the receivers of the project.
-        endpoint: serves the agent over HTTP and WebSocket, on the loop that first uses it.
 
     Raises:
         ConfigurationError: if `settings.ACP`, the environment or a file holds what cannot be used.
@@ -33,6 +34,7 @@ class Serving:
 
     def __init__(self) -> None:
         agent, settings = find_agent(), conf.agent_settings()
+        self._settings = settings
         executor = DjangoExecutor((settings.runtime_options() if settings else RuntimeOptions()).sync_threads)
         self.signals = SignalObserver(agent.agent_class, executor)
         self.builder = AgentBuilder(
@@ -45,7 +47,13 @@ class Serving:
             store=django_store() if conf.host_options().session_store == STORE_NAME else None,
         )
         self.factory = self.builder.build_factory()
-        self.endpoint = AcpEndpoint(self.factory, settings=settings)
+
+    @cached_property
+    def endpoint(self) -> "AcpEndpoint":
+        """Serves the agent over HTTP and WebSocket, on the loop that first uses it."""
+        from acp_integration.endpoint import AcpEndpoint  # noqa: PLC0415  # stdio does not wait for it
+
+        return AcpEndpoint(self.factory, settings=self._settings)
 
 
 serving = cache(Serving)

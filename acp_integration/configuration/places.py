@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dotenv import dotenv_values
 
 from acp_integration.configuration.environment import environment_source, named_environment_source
 from acp_integration.configuration.files import Files, expand, is_environment_file, read_toml
@@ -52,5 +51,7 @@ class Places:
 
 
 def _read_environment_file(path: os.PathLike[str]) -> dict[str, str]:
+    from dotenv import dotenv_values  # noqa: PLC0415  # most starts read no such file
+
     # Without interpolation: a file must not pull other variables of the process into a setting.
     return {name: value for name, value in dotenv_values(path, interpolate=False).items() if value is not None}

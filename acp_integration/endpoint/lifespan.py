@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from acp_integration.endpoint.asgi import AcpEndpoint
 from acp_integration.endpoint.exchange import Message, Receive
 from acp_integration.endpoint.gate import Sending
+
+if TYPE_CHECKING:
+    from acp_integration.endpoint.asgi import AcpEndpoint
 
 logger = logging.getLogger(__name__)
 
@@ -15,7 +17,7 @@ Application = Callable[[dict[str, Any], Receive, Sending], Awaitable[None]]
 
 
 async def share_lifespan(
-    endpoint: AcpEndpoint | None,
+    endpoint: "AcpEndpoint | None",
     application: Application,
     scope: dict[str, Any],
     receive: Receive,
@@ -42,7 +44,7 @@ async def share_lifespan(
 class _Inner:
     """Offers the lifespan to an application, and takes its part if it knows none."""
 
-    def __init__(self, application: Application, endpoint: AcpEndpoint | None) -> None:
+    def __init__(self, application: Application, endpoint: "AcpEndpoint | None") -> None:
         self._application = application
         self._endpoint = endpoint
         self._started = False

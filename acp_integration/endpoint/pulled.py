@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from acp_integration.endpoint.asgi import AcpEndpoint
 from acp_integration.endpoint.exchange import Message, Scope
 from acp_integration.endpoint.gate import Answer
 from acp_integration.owned import OwnedTask
+
+if TYPE_CHECKING:
+    from acp_integration.endpoint.asgi import AcpEndpoint
 
 _CHUNK: Final = 64 * 1024
 
@@ -23,7 +25,7 @@ class PulledAnswer:
         read: reads at most so many bytes of its body, which is here already.
     """
 
-    def __init__(self, endpoint: AcpEndpoint, scope: Scope, read: Callable[[int], bytes]) -> None:
+    def __init__(self, endpoint: "AcpEndpoint", scope: Scope, read: Callable[[int], bytes]) -> None:
         self._endpoint = endpoint
         self._scope = scope
         self._read = read
