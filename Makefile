@@ -45,9 +45,10 @@ test: setup ## Run the whole suite; parts also on the SDK's next major version a
 	export PYTHONPATH=$(CURDIR)/$(FASTAPI_FLOOR); $(call in_parallel,-W default::DeprecationWarning $(FASTAPI_FLOOR_TESTS))
 
 .PHONY: test-full
-test-full: setup ## Run the whole suite and what takes longer: cuts, kills, proxies
+test-full: setup ## Run the whole suite and what takes longer: cuts, kills, proxies, the newest Django
 	$(PYTEST) -m "full or not full"
 	PYTHONPATH=$(CURDIR)/$(SDK_NEXT) $(PYTEST) -m sdk
+	.ci/newest-django
 
 .PHONY: check
 check: setup ## Check format, lint, types and import contracts

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-
 from acp_integration.configuration.environment import environment_source, named_environment_source
 from acp_integration.configuration.files import Files, expand, is_environment_file, read_toml
 from acp_integration.configuration.keys import Path
