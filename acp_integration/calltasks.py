@@ -19,9 +19,7 @@ class CallTasks:
 
     def start(self, call: Coroutine[Any, Any, None], name: str) -> None:
         """Run a call."""
-        task = asyncio.create_task(call, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        self._tasks.add(asyncio.create_task(self._run(call), name=name))
 
     async def end(self, seconds: float) -> None:
         """Return when all tasks have ended, or when that took so many seconds although they were cancelled."""
@@ -31,8 +29,13 @@ class CallTasks:
         for task in left:
             logger.error("A %s handler refuses to end although it was cancelled: left it behind", task.get_name())
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            logger.error("A %s call failed", task.get_name(), exc_info=error)
+    async def _run(self, call: Coroutine[Any, Any, None]) -> None:
+        # A callback at the end of the task would cost one more pass of the loop for each call.
+        task = asyncio.current_task()
+        assert task is not None
+        try:
+            await call
+        except Exception:  # the last frame of a task: nobody else would ever see it
+            logger.exception("A %s call failed", task.get_name())
+        finally:
+            self._tasks.discard(task)

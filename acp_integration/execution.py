@@ -20,6 +20,10 @@ T = TypeVar("T")
 SLOW_START_SECONDS: Final = 1.0
 
 
+NOTHING_AROUND: Final[AbstractAsyncContextManager[None]] = contextlib.nullcontext()
+"""The scope of an executor that needs none; it can be entered any number of times, and need not be entered at all."""
+
+
 class HandlerExecutor(Protocol):
     """Runs sync handlers on threads; the runtime never shuts down an executor it was given."""
 
@@ -75,7 +79,7 @@ class ThreadExecutor:
 
     def scope(self) -> AbstractAsyncContextManager[None]:
         """Nothing surrounds a call."""
-        return contextlib.nullcontext()
+        return NOTHING_AROUND
 
 
 async def run_counted(function: Callable[[], T], release: Callable[[], None]) -> T:

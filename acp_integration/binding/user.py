@@ -13,7 +13,7 @@ from acp_integration.binding.resolvers import ReturnValueHandler
 from acp_integration.context.ambient import encoded, enter_turn
 from acp_integration.context.invocation import Invocation
 from acp_integration.context.turn import PromptContext
-from acp_integration.execution import HandlerExecutor
+from acp_integration.execution import NOTHING_AROUND, HandlerExecutor
 from acp_integration.handlers import HandlerMark
 from acp_integration.returns import is_prompt_result, prompt_result, send_item, settled, to_json
 from acp_integration.turns import Call
@@ -52,12 +52,18 @@ class UserHandler(AnsweringHandler):
     async def __call__(self, call: Call) -> bytes:
         """Run the handler within its executor's scope and make its answer."""
         invocation = Invocation(call, self.name)
-        async with self._executor.scope():
-            if self._is_turn:
-                enter_turn(invocation.turn)
-            if self._plan.scoped is None:
-                return await self.respond(invocation)
-            return await self._plan.scoped(call, functools.partial(self._respond_with, invocation))
+        scope = self._executor.scope()
+        if scope is NOTHING_AROUND:
+            return await self._run(invocation)
+        async with scope:
+            return await self._run(invocation)
+
+    async def _run(self, invocation: Invocation) -> bytes:
+        if self._is_turn:
+            enter_turn(invocation.turn)
+        if self._plan.scoped is None:
+            return await self.respond(invocation)
+        return await self._plan.scoped(invocation.call, functools.partial(self._respond_with, invocation))
 
     async def _respond_with(self, invocation: Invocation, given: Mapping[str, Any]) -> bytes:
         invocation.given = given
