@@ -21,7 +21,7 @@ _KEY_BYTES: Final = 32
 _START_FIELD: Final = 19
 """The place of a process' start time in ``/proc/<pid>/stat``, counted from behind its name."""
 
-_MAX_DIRECTORY: Final = 80
+_MAX_DIRECTORY: Final = 84
 """The longest directory whose sockets can still be named: about 104 bytes are the limit of a whole path."""
 
 
@@ -43,9 +43,9 @@ def own_group() -> Group | None:
     started = None if server is None else start_time(server)
     if started is None:
         return None
-    home = _home()
-    remove_dead_groups(home)
-    return join(home / f"{server}.{started}")
+    directory = _place(f"{server}.{started}")
+    remove_dead_groups(directory.parent)
+    return join(directory)
 
 
 def join(directory: Path) -> Group:
@@ -53,8 +53,10 @@ def join(directory: Path) -> Group:
 
     Raises:
         OSError: if the directory cannot be made or read.
-        ConfigurationError: if it belongs to somebody else, or others may enter it.
+        ConfigurationError: if it belongs to somebody else, others may enter it, or its path is too long for sockets.
     """
+    if not _can_hold_sockets(directory):
+        raise ConfigurationError(f"{directory} has too long a path for sockets: {_MAX_DIRECTORY} bytes are the most")
     return Group(private(directory), _shared_key(directory / KEY_FILE))
 
 
@@ -120,16 +122,28 @@ def _remove(directory: Path) -> None:
         directory.rmdir()
 
 
-def _home() -> Path:
-    for directory in _homes():
-        if os.access(directory.parent, os.W_OK) and len(os.fsencode(directory)) <= _MAX_DIRECTORY:
-            return private(directory)
+def _place(name: str) -> Path:
+    for home in _homes():
+        if os.access(home.parent, os.W_OK) and _can_hold_sockets(home / name):
+            return private(home) / name
     raise OSError("there is no directory for the sockets of workers: set XDG_RUNTIME_DIR")
 
 
 def _homes() -> list[Path]:
     bases = [os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"]  # noqa: S108  # only what is private
-    return [Path(base) / f"acp-{os.geteuid()}" for base in dict.fromkeys(bases) if base]
+    return [Path(base) / f"acp-{os.geteuid()}{_container()}" for base in dict.fromkeys(bases) if base]
+
+
+def _container() -> str:
+    """What tells process ids from those of a container that may share our temporary directory."""
+    try:
+        return f"-{Path('/proc/self/ns/pid').stat().st_ino:x}"
+    except OSError:
+        return ""
+
+
+def _can_hold_sockets(directory: Path) -> bool:
+    return len(os.fsencode(directory)) <= _MAX_DIRECTORY
 
 
 def _shared_key(file: Path) -> bytes:

@@ -96,6 +96,10 @@ class Link:
             return not self._writer.transport.is_closing()
         return False
 
+    def close(self) -> None:
+        """Hang up; `watch` ends."""
+        self._writer.transport.abort()
+
     async def watch(self) -> None:
         """Take signs of life until the worker has ended."""
         try:
@@ -105,7 +109,7 @@ class Link:
         except OSError:
             pass
         finally:
-            self._writer.transport.abort()
+            self.close()
             self._tell()
 
     def _tell(self) -> None:

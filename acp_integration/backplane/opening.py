@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from acp_integration.backplane.group import join, own_group
 from acp_integration.backplane.protocol import Backplane
-from acp_integration.backplane.unix import UnixBackplane
+from acp_integration.backplane.unix import UnixBackplane, check_sockets
 from acp_integration.errors import ConfigurationError
 from acp_integration.options import BackplaneOptions
 
@@ -54,6 +54,8 @@ def _automatic(max_message_size: int) -> Backplane | None:
         return None
     try:
         group = own_group()
+        if group is not None:
+            check_sockets(group.directory)
     except (OSError, ConfigurationError) as error:
         logger.warning("Workers share no connections, each request must reach the worker of its connection: %s", error)
         return None

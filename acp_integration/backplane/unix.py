@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import os
 import secrets
 import socket
 from contextlib import suppress
+from contextvars import Context
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_integration.backplane.framing import LENGTH_BYTES, TAG_BYTES, Forged, Seal
-from acp_integration.backplane.group import Group
+from acp_integration.backplane.group import KEY_FILE, Group
 from acp_integration.backplane.link import NONCE_BYTES, PONG, Link, purpose
 from acp_integration.backplane.protocol import OnMessage, WorkerGone
 from acp_integration.owned import OwnedTask
@@ -21,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 HELLO_WITHIN: Final = 5.0
 """Seconds that whoever connects has to say who it is."""
+
+SHOW_USE_EVERY: Final = 3600.0
+"""Seconds between two signs that the socket and the key are in use."""
 
 _MAX_NAME: Final = 64
 _BACKLOG: Final = 128
@@ -40,7 +45,7 @@ class UnixBackplane:
         self._max_message_size = max_message_size
         self._worker = ""
         self._links: dict[str, Link] = {}
-        self._connecting = anyio.Lock()
+        self._connecting: dict[str, anyio.Event] = {}
         self._heard: dict[str, int] = {}
         self._task = OwnedTask("acp-backplane")
         self._tasks: TaskGroup | None = None
@@ -84,9 +89,19 @@ class UnixBackplane:
             with listener:
                 async with anyio.create_task_group() as self._tasks:
                     self._ready.set()
+                    self._tasks.start_soon(self._keep)
                     await self._accept_all(listener, self._tasks)
         finally:
+            self._tasks = None
             (self._group.directory / self._worker).unlink(missing_ok=True)
+
+    async def _keep(self) -> None:
+        """Show from time to time that the files are used: what cleans temporary directories removes old ones."""
+        while True:
+            await anyio.sleep(SHOW_USE_EVERY)
+            for path in (self._group.directory / KEY_FILE, self._group.directory / self._worker):
+                with suppress(OSError):
+                    os.utime(path)
 
     async def _accept_all(self, listener: socket.socket, tasks: TaskGroup) -> None:
         while True:
@@ -128,6 +143,7 @@ class UnixBackplane:
             self._heard[sender] -= 1
             if not self._heard[sender]:
                 del self._heard[sender]
+            self._hang_up_on(sender)
             self._on_message(sender, b"")
 
     async def _take(self, reader: asyncio.StreamReader, limit: int) -> bytes:
@@ -140,26 +156,59 @@ class UnixBackplane:
         link = self._links.get(worker)
         if link is not None:
             return link
-        async with self._connecting:
-            if worker not in self._links:
-                self._links[worker] = await self._connect(worker)
-            return self._links[worker]
-
-    async def _connect(self, worker: str) -> Link:
         if self._tasks is None or not worker.isalnum():
             raise WorkerGone(worker, "there is no such worker here")
-        link = await Link.connect(self._group, self._worker, worker)
-        self._tasks.start_soon(self._watch, link)
+        connecting = self._connecting.get(worker)
+        if connecting is None:
+            connecting = self._connecting[worker] = anyio.Event()
+            # A connection outlives the request that needs it first, so it must not see its context variables.
+            Context().run(self._connect, self._tasks, worker, connecting)
+        await connecting.wait()
+        link = self._links.get(worker)
+        if link is None:
+            raise WorkerGone(worker, "it has ended, or does not answer")
         return link
 
-    async def _watch(self, link: Link) -> None:
+    def _connect(self, tasks: TaskGroup, worker: str, connecting: anyio.Event) -> None:
+        tasks.start_soon(self._hold, worker, connecting)
+
+    async def _hold(self, worker: str, connecting: anyio.Event) -> None:
+        try:
+            link = self._links[worker] = await Link.connect(self._group, self._worker, worker)
+        except WorkerGone:
+            return
+        finally:
+            del self._connecting[worker]
+            connecting.set()
         try:
             await link.watch()
         finally:
-            self._links.pop(link.worker, None)
-            # What it still wrote is on its own connection to us; the end of that one tells that it is all.
-            if link.worker not in self._heard:
-                self._on_message(link.worker, b"")
+            self._let_go(link)
+
+    def _let_go(self, link: Link) -> None:
+        if self._links.get(link.worker) is not link:
+            return
+        del self._links[link.worker]
+        # What it still wrote is on its own connection to us; the end of that one tells that it is all.
+        if link.worker not in self._heard:
+            self._on_message(link.worker, b"")
+
+    def _hang_up_on(self, worker: str) -> None:
+        """End our own connection to a worker whose connection has ended: it learns that something may be lost."""
+        link = self._links.pop(worker, None)
+        if link is not None:
+            link.close()
+
+
+def check_sockets(directory: Path) -> None:
+    """See that there can be sockets in a directory: not every file system has them.
+
+    Raises:
+        OSError: if there can be none.
+    """
+    path = directory / f"try{os.getpid()}"
+    _listen(path).close()
+    path.unlink(missing_ok=True)
 
 
 def _listen(path: Path) -> socket.socket:

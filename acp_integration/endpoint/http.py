@@ -156,6 +156,7 @@ class HttpRequests:
             return False
         with self._service.response():
             return await self._workers.forward(exchange, owner, caller, body)
+        raise Refusal(503, SHUTTING_DOWN)  # cut off: who holds the connection may still be there
 
     async def _accept(self, exchange: Exchange, inbound: Inbound, caller: Caller) -> None:
         if await self._forwarded(exchange, caller, inbound.frame):

@@ -18,6 +18,7 @@ from acp_integration.endpoint.exchange import Exchange
 from acp_integration.endpoint.forwarded import Answer, ForwardedRequests
 from acp_integration.endpoint.forwarding import Forwarder
 from acp_integration.endpoint.hop import Ask, Call, Gone, Hop, Part, Taken, Told, packed, unpacked
+from acp_integration.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
@@ -85,12 +86,19 @@ class Workers:
             return
         self._forwarder = Forwarder(backplane, self._spawn)
         self._forwarded = ForwardedRequests(backplane, self._spawn, self._answer)
+        failure: Exception | None = None
         try:
             async with anyio.create_task_group() as self._tasks:
-                await backplane.start(self._worker, self._received)
-                self._tasks.start_soon(self._watch, backplane)
-                yield
+                try:
+                    await backplane.start(self._worker, self._received)
+                except (ConfigurationError, OSError) as error:
+                    failure = error  # raised below, where no task group wraps it
+                else:
+                    self._tasks.start_soon(self._watch, backplane)
+                    yield
                 self._tasks.cancel_scope.cancel()
+            if failure is not None:
+                raise failure
         finally:
             self._forwarder = None
             with anyio.CancelScope(shield=True):

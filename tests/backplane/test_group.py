@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from acp_integration.backplane import group
+from acp_integration.backplane.unix import UnixBackplane
 from acp_integration.errors import ConfigurationError
 
 OWN_GROUP = "import json; from acp_integration.backplane.group import own_group; found = own_group(); "
@@ -114,3 +115,36 @@ def test_a_process_that_is_gone_has_no_start():
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     assert group.start_time(gone.pid) is None
+
+
+def test_a_place_whose_path_is_too_long_for_sockets_is_passed_over(home, monkeypatch):
+    long = home / ("x" * 60)
+    long.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+    monkeypatch.setattr(group.tempfile, "gettempdir", lambda: str(home))
+    monkeypatch.setattr(group, "server_process", os.getpid)
+    assert group.own_group().directory.parent.parent == home
+    assert not [*long.iterdir()]
+
+
+def test_a_named_place_whose_path_is_too_long_for_sockets_is_refused(home):
+    with pytest.raises(ConfigurationError, match="too long a path for sockets"):
+        group.join(home / ("x" * 80))
+    assert not [*home.iterdir()]
+
+
+async def test_the_longest_place_can_hold_sockets(home):
+    name = "x" * (group._MAX_DIRECTORY - len(os.fsencode(home)) - 1)
+    backplane = UnixBackplane(group.join(home / name), 1000)
+    await backplane.start("0123456789ab", lambda *_: None)
+    await backplane.aclose()
+
+
+def test_a_container_that_shares_the_directory_leaves_our_groups_alone(home, monkeypatch):
+    monkeypatch.setattr(group, "server_process", os.getpid)
+    ours = group.own_group().directory
+    monkeypatch.setattr(group, "_container", lambda: "-1")
+    monkeypatch.setattr(group, "start_time", lambda pid: "1")
+    theirs = group.own_group().directory
+    assert ours.is_dir()
+    assert ours.parent != theirs.parent

@@ -7,6 +7,7 @@ import socket
 import sys
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from acp_integration.backplane import link, unix
@@ -257,3 +258,71 @@ async def test_a_socket_that_nobody_answers_is_no_worker(worker, meeting_place, 
         silent.bind(str(meeting_place / "two"))
         silent.listen()
         assert not await one.alive("two")
+
+
+async def test_a_worker_that_does_not_answer_holds_nobody_else_up(worker, meeting_place):
+    (one, _), (_, to_three) = await worker("one"), await worker("three")
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(meeting_place / "two"))
+        silent.listen()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one.alive, "two")
+            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(link.CONNECT_WITHIN / 2):
+                await one.send("three", b"x")
+                await to_three.until(bool)
+            tasks.cancel_scope.cancel()
+
+
+async def test_all_who_wait_for_a_worker_that_does_not_answer_wait_together(worker, meeting_place, monkeypatch):
+    monkeypatch.setattr(link, "CONNECT_WITHIN", 0.3)
+    one, _ = await worker("one")
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(meeting_place / "two"))
+        silent.listen()
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(100):
+                    tasks.start_soon(one.alive, "two")
+
+
+async def test_who_leaves_while_a_worker_is_connected_takes_nobody_along(worker):
+    (one, _), (_, to_two) = await worker("one"), await worker("two")
+    async with anyio.create_task_group() as tasks, anyio.create_task_group() as leaving:
+        leaving.start_soon(one.send, "two", b"never")
+        await anyio.lowlevel.checkpoint()
+        tasks.start_soon(one.send, "two", b"x")
+        leaving.cancel_scope.cancel()
+    await to_two.until(bool)
+    assert to_two.messages == [("one", b"x")]
+
+
+async def test_when_one_direction_ends_both_sides_learn_that_something_may_be_lost(worker):
+    (one, to_one), (two, to_two) = await worker("one"), await worker("two")
+    await one.send("two", b"x")
+    await two.send("one", b"y")
+    await to_one.until(bool)
+    one._links["two"].close()
+    await to_two.until(lambda messages: ("one", b"") in messages)
+    await to_one.until(lambda messages: ("two", b"") in messages)
+    await one.send("two", b"again")
+    await two.send("one", b"again")
+    await to_two.until(lambda messages: messages[-1] == ("one", b"again"))
+    await to_one.until(lambda messages: messages[-1] == ("two", b"again"))
+
+
+async def test_files_in_use_do_not_grow_old(worker, meeting_place, monkeypatch):
+    monkeypatch.setattr(unix, "SHOW_USE_EVERY", 0.01)
+    await worker("one")
+    files = [meeting_place / "key", meeting_place / "one"]
+    for path in files:
+        os.utime(path, (0, 0))
+    with anyio.fail_after(5):
+        while not all(path.stat().st_mtime for path in files):
+            await anyio.sleep(0.005)
+
+
+async def test_after_the_end_nobody_is_reached(worker):
+    (one, _), _ = await worker("one"), await worker("two")
+    await one.aclose()
+    assert not await one.alive("two")

@@ -1,5 +1,6 @@
 """Workers of one server answer for each other's connections, as one worker would."""
 
+import os
 import tempfile
 from contextlib import AsyncExitStack
 
@@ -7,7 +8,7 @@ import anyio
 import pytest
 
 from acp_integration.assembly import AgentBuilder
-from acp_integration.backplane import link
+from acp_integration.backplane import group, link, unix
 from acp_integration.caller import Caller
 from acp_integration.endpoint import CALLER_KEY, AcpEndpoint, forwarded, forwarding, workers
 from acp_integration.errors import ConfigurationError
@@ -133,14 +134,14 @@ async def test_a_slow_reader_on_another_worker_slows_the_turn_down_and_loses_not
     session = await edge.session(connection)
     stream = await edge.stream(connection, session)
     stream.hold = True
-    await edge.post(prompt(session, "stream:2000", 1), connection, session)
+    await edge.post(prompt(session, "stream:400", 1), connection, session)
     for _ in range(200):
         await anyio.lowlevel.checkpoint()
     (served,) = owner.app._run.service.connections
     assert len(served.transport.streams.of(session)._unread) <= 64
     stream.release()
     await stream.until(lambda: 1 in stream.answers)
-    assert len(stream.events) == 2001
+    assert len(stream.events) == 401
 
 
 async def test_only_the_principal_crosses_and_another_one_is_404(worker):
@@ -275,3 +276,59 @@ async def test_memory_stands_alone(drive):
     call = await driver.post(request("x", 1), f"{other}.{NO_SUCH}")
     assert call.status == 404
     assert b"another worker" in call.body
+
+
+async def test_a_place_without_room_fails_the_start_with_the_reason(monkeypatch):
+    with tempfile.TemporaryDirectory(prefix="acp-test-") as meeting_place:
+        monkeypatch.setattr(unix, "_listen", _no_room)
+        options = EndpointOptions(workers=BackplaneOptions(url=f"unix:{meeting_place}"))
+        endpoint = AcpEndpoint(AgentBuilder(ProbeAgent).build_factory(), options)
+        with pytest.raises(OSError, match="no room"):
+            async with endpoint.running():
+                pass
+
+
+async def test_workers_that_cannot_meet_by_themselves_serve_alone_and_say_so(monkeypatch, caplog):
+    with tempfile.TemporaryDirectory(prefix="acp-test-") as home:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", home)
+        monkeypatch.setattr(group, "server_process", os.getpid)
+        monkeypatch.setattr(unix, "_listen", _no_room)
+        endpoint = AcpEndpoint(AgentBuilder(ProbeAgent).build_factory(), EndpointOptions())
+        async with endpoint.running(), driving(endpoint) as driver:
+            assert (await driver.post(INITIALIZE)).status == 200
+    assert "Workers share no connections" in caplog.text
+    assert "no room" in caplog.text
+
+
+def _no_room(path):
+    raise OSError("no room")
+
+
+async def test_a_stream_ends_when_the_way_to_its_worker_broke_though_that_one_lives(worker):
+    owner, edge = await worker(), await worker()
+    connection = await owner.connection()
+    stream = await edge.stream(connection)
+    edge.app._run.workers._forwarder._backplane._links[name_of(owner)].close()
+    with anyio.fail_after(5):
+        await stream.ended.wait()
+    assert not stream.sent[-1]["more_body"]
+    assert (await edge.post(request("session/list", 1), connection)).status == 202
+
+
+async def test_who_is_cut_off_on_the_way_is_told_to_come_again_and_not_that_the_connection_is_gone(
+    worker, monkeypatch, caplog
+):
+    owner, edge = await worker(), await worker()
+    connection = await owner.connection()
+    monkeypatch.setattr(edge.app._run.workers._forwarder._backplane, "send", lambda *_: anyio.sleep_forever())
+    async with anyio.create_task_group() as tasks:
+        calls = []
+
+        async def post():
+            calls.append(await edge.post(request("session/list", 1), connection))
+
+        tasks.start_soon(post)
+        await until(lambda: edge.app._run.workers._forwarder._calls)
+        edge.app.cut()
+    assert calls[0].status == 503
+    assert "reached worker" not in caplog.text
