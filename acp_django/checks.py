@@ -1,30 +1,22 @@
 """System checks: what would fail or be unsafe when the agent is served, said by `manage.py check`."""
 
 import os
-import sys
 from collections.abc import Iterator
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning  # noqa: A004  # Django's own names
+from django.core.checks import CheckMessage, Warning  # noqa: A004  # Django's own name
 from django.http.request import validate_host
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils.module_loading import import_string
 
 from acp_django import conf
 from acp_django.asgi import AcpAsgi
-from acp_django.serving import serving
+from acp_django.faults import agent_errors, settings_errors
 from acp_django.views import is_acp_view
-from acp_integration.configuration.gathering import gather
 from acp_integration.endpoint.origin import ListedOrigins
-from acp_integration.errors import ConfigurationError, DiscoveryError, HandlerError, SeveralAgents
 
-AGENT_COMMANDS: Final = frozenset({"check", "runserver", "acp", "acp_stdio"})
-_SDK: Final = "agent-client-protocol"
 _DEPTH: Final = 5  # routers in routers in front of the wrapper
-_AGENT_ERRORS: Final[dict[type[DiscoveryError], int]] = {SeveralAgents: 4, HandlerError: 6}
 _WITHOUT_ASGI: Final = "acp_django.urls is included, but there is no ASGI_APPLICATION: under WSGI the agent answers 501"
 _WITHOUT_WRAPPER: Final = (
     "ASGI_APPLICATION does not use acp_django.asgi.acp_asgi: no WebSocket, and a thread for each open stream"
@@ -40,52 +32,15 @@ def check_project(app_configs: Any, **_: Any) -> list[CheckMessage]:
     """Everything that can be told before the agent is served."""
     if app_configs is not None and all(app.label != "acp_django" for app in app_configs):
         return []
-    bad_settings = [*_bad_keys(), *_bad_paths()]
+    bad_settings = settings_errors()
     if bad_settings:
         return bad_settings
-    found = [*_sdk()]
-    if _endpoint_is_routed():
-        found += [*_application(), *_admission(), *_workers()]
-    if conf.host_options().enabled and _agent_matters():
-        found += _agent()
-    return found
-
-
-def _error(number: int, text: object) -> CheckMessage:
-    return Error(str(text), id=f"acp_django.E{number:03}")
+    served = [*_application(), *_admission(), *_workers()] if _endpoint_is_routed() else []
+    return [*served, *agent_errors()]
 
 
 def _warning(number: int, text: str) -> CheckMessage:
     return Warning(text, id=f"acp_django.W{number:03}")
-
-
-def _bad_keys() -> Iterator[CheckMessage]:
-    try:
-        gather(conf.agent_settings, conf.clients)
-    except ConfigurationError as error:
-        yield from (_error(1, problem) for problem in error.problems)
-
-
-def _bad_paths() -> Iterator[CheckMessage]:
-    for key in conf.DJANGO_KEYS:
-        try:
-            conf.objects(key)
-        except ImportError as error:
-            yield _error(2, f"settings.ACP[{key!r}] cannot be imported: {error}")
-
-
-def _sdk() -> Iterator[CheckMessage]:
-    installed = version(_SDK)
-    numbers = tuple(int(part) if part.isdecimal() else 0 for part in installed.split(".")[:3])
-    if not (0, 12, 1) <= numbers < (2,):
-        yield _error(3, f"{_SDK} {installed} is installed, and {_SDK}>=0.12.1,<2 is needed")
-
-
-def _agent() -> Iterator[CheckMessage]:
-    try:
-        serving()
-    except DiscoveryError as error:
-        yield _error(_AGENT_ERRORS.get(type(error), 5), error)
 
 
 def _application() -> Iterator[CheckMessage]:
@@ -140,9 +95,3 @@ def _holds_wrapper(value: Any, depth: int) -> bool:
     named = value if isinstance(value, dict) else getattr(value, "__dict__", {})
     inner = value if isinstance(value, list | tuple) else named.values()
     return any(_holds_wrapper(part, depth - 1) for part in inner)
-
-
-def _agent_matters() -> bool:
-    """Whether to import the agent: other commands check the project too, and are not to wait for an LLM's SDK."""
-    program, *arguments = [*sys.argv, ""]
-    return Path(program).name not in {"manage.py", "django-admin"} or arguments[0] in AGENT_COMMANDS

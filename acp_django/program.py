@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.core.checks import ERROR
 
 from acp_django import conf
 from acp_django.auth import caller_for, user_named
-from acp_django.checks import check_project
 from acp_django.executor import close_connections
+from acp_django.faults import project_errors
 from acp_django.project import SETTINGS, loading, set_up
 from acp_django.serving import serving
 from acp_integration.caller import LOCAL, Caller
@@ -102,9 +101,8 @@ def run(name: str, arguments: Sequence[str], streams: StandardStreams | None = N
         arguments: the words behind it, the first naming the command.
         streams: standard input and output, if they were taken for the protocol already.
     """
-    errors = [] if "--skip-checks" in arguments else [found for found in check_project(None) if found.level >= ERROR]
-    for error in errors:
-        print(error, file=sys.stderr)
+    errors = [] if "--skip-checks" in arguments else project_errors()
+    sys.stderr.writelines(f"{error}\n" for error in errors)
     return EXIT_USAGE if errors else main(DjangoProgram(name), arguments, streams)
 
 
