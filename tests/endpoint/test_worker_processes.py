@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import sys
+from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import anyio
@@ -11,6 +13,7 @@ import psutil
 import pytest
 
 from acp_integration.client import build_client
+from acp_integration.endpoint.forwarding import GONE
 from acp_integration.errors import ConnectionClosed
 from acp_integration.testing.conformance.network import http_wire
 from acp_integration.testing.conformance.peer import peer_on, text_of
@@ -70,12 +73,26 @@ async def kill(pid):
     victim = psutil.Process(pid)
     victim.kill()
     with anyio.fail_after(10), suppress(psutil.NoSuchProcess):
-        while victim.status() != psutil.STATUS_ZOMBIE:
+        # Its sockets are closed when the last of its threads has ended, which may be after the first.
+        while victim.status() != psutil.STATUS_ZOMBIE or victim.num_threads() > 1:
             await anyio.sleep(0.01)
 
 
 async def pid_of(session):
     return int((await session.prompt("pid")).text)
+
+
+async def pid_at(peer):
+    session = await peer.new_session()
+    await peer.prompt(session, "pid")
+    return int(text_of(peer.updates(session)[-1]))
+
+
+async def list_sessions(url, connection, answers):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": {}}
+    async with httpx2.AsyncClient(trust_env=False, timeout=30) as http:
+        answer = await http.post(url, json=body, headers={"acp-connection-id": connection})
+    answers[answer.status_code, answer.text] += 1
 
 
 async def converse(url):
@@ -112,6 +129,27 @@ async def test_a_killed_worker_takes_only_its_own_connections_and_their_clients_
                     await session.prompt("pid")
                 again = await stack.enter_async_context(build_client(HttpTransport(url)))
                 assert await pid_of(await again.load_session(session.id, "/")) != pid
+
+
+async def test_a_stopped_worker_is_given_up_in_time_and_holds_up_no_other(serving):
+    url = await serving("gunicorn")
+    async with AsyncExitStack() as stack:
+        held = {}
+        for _ in range(50):
+            peer = await stack.enter_async_context(connected(url))
+            held[await pid_at(peer)] = peer.wire.connection
+            if len(held) == 2:
+                break
+        stopped, _ = held
+        os.kill(stopped, signal.SIGSTOP)
+        stack.callback(os.kill, stopped, signal.SIGCONT)
+        answers = {pid: Counter() for pid in held}
+        with anyio.fail_after(25):
+            async with anyio.create_task_group() as tasks:
+                for pid, connection in [*held.items()] * 10:
+                    tasks.start_soon(list_sessions, url, connection, answers[pid])
+    assert answers.pop(stopped) == {(404, GONE): 10}
+    assert [*answers.values()] == [{(202, ""): 10}]
 
 
 async def test_inspect_shows_what_every_worker_holds(serving, run_python, repo_root):
