@@ -10,6 +10,7 @@ import anyio
 from acp_integration.backplane.opening import backplane_opener
 from acp_integration.endpoint.connections import Served
 from acp_integration.endpoint.exchange import JSON, Exchange, Receive, Scope, Send
+from acp_integration.endpoint.hop import largest_hop
 from acp_integration.endpoint.run import EndpointRun
 from acp_integration.endpoint.service import AgentFactory, Service
 from acp_integration.endpoint.validation import validated
@@ -52,7 +53,7 @@ class AcpEndpoint:
             options = EndpointOptions() if settings is None else settings.endpoint_options()
         self.options = validated(options)
         self._place = f"{options.path} {place}"
-        self._open_backplane = backplane_opener(options.workers, 2 * options.max_message_size)
+        self._open_backplane = backplane_opener(options.workers, largest_hop(options.max_message_size))
         self._factory = factory
         self._run: EndpointRun | None = None
 

@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 Answer = Callable[[Exchange, Caller], Awaitable[None]]
 """Answers one request of a caller that another worker has let in."""
 
-MAX_CALLS: Final = 4096
-"""Requests of other workers that are answered at the same time; more are refused."""
+CALLS_PER_CONNECTION: Final = 8
+"""Requests of other workers that are answered at the same time, for each connection there may be; more are refused."""
 
 
 class _RemotePeer:
@@ -91,12 +91,19 @@ class _RemotePeer:
 class ForwardedRequests:
     """Answers what other workers hand over.
 
+    Args:
+        backplane: brings the answers.
+        spawn: runs what answers.
+        answer: answers one request.
+        max_connections: how many connections there may be.
+
     Attributes:
         answered: how many requests were answered for other workers.
     """
 
-    def __init__(self, backplane: Backplane, spawn: Callable[..., None], answer: Answer) -> None:
+    def __init__(self, backplane: Backplane, spawn: Callable[..., None], answer: Answer, max_connections: int) -> None:
         self.answered = 0
+        self._max_calls = CALLS_PER_CONNECTION * max_connections
         self._backplane = backplane
         self._spawn = spawn
         self._answer = answer
@@ -113,7 +120,7 @@ class ForwardedRequests:
             logger.warning("Worker %s used the number of a request twice", edge)
             return
         peer = _RemotePeer(self._backplane, edge, call)
-        crowded = len(self._peers) >= MAX_CALLS
+        crowded = len(self._peers) >= self._max_calls
         self._peers[edge, call.id] = peer
         self._spawn(self._serve, (edge, call.id), peer, call, crowded)
 
@@ -141,7 +148,7 @@ class ForwardedRequests:
         try:
             if crowded:
                 await exchange.refuse(
-                    Refusal(503, f"Too many requests of other workers (limit {MAX_CALLS})", RETRY_LATER)
+                    Refusal(503, f"Too many requests of other workers (limit {self._max_calls})", RETRY_LATER)
                 )
             else:
                 await self._answer(exchange, Caller(principal=call.principal))

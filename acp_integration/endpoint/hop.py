@@ -52,8 +52,15 @@ class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
 
 Hop = Call | Gone | Taken | Part | Ask | Told
 
+_ALL_HEADERS: Final = 128 * 1024
+
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(Hop)
+
+
+def largest_hop(max_message_size: int) -> int:
+    """The size of the largest one, in bytes: as many events as may wait unread, each character of them escaped."""
+    return 4 * max_message_size + _ALL_HEADERS
 
 
 def packed(hop: Hop) -> bytes:

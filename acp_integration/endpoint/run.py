@@ -35,7 +35,9 @@ class EndpointRun:
         open_backplane: Opener,
     ) -> None:
         self.service = service
-        self.workers = Workers(service.connections.worker, open_backplane, self._answer, self.counters)
+        self.workers = Workers(
+            service.connections.worker, open_backplane, self._answer, self.counters, service.options.max_connections
+        )
         self.http = HttpRequests(service, self.workers)
         self.sockets = SocketRequests(service)
         self.failure: Exception | None = None

@@ -34,12 +34,19 @@ class Workers:
         open_backplane: makes what carries the messages; None of it, and this worker stands alone.
         answer: answers a request that another worker has let in.
         counters: what this worker holds, for whoever asks.
+        max_connections: how many connections it may hold.
     """
 
     def __init__(
-        self, worker: str, open_backplane: Opener, answer: Answer, counters: Callable[[], dict[str, float]]
+        self,
+        worker: str,
+        open_backplane: Opener,
+        answer: Answer,
+        counters: Callable[[], dict[str, float]],
+        max_connections: int,
     ) -> None:
         self._worker = worker
+        self._max_connections = max_connections
         self._open = open_backplane
         self._answer = answer
         self._counters = counters
@@ -85,7 +92,7 @@ class Workers:
             yield
             return
         self._forwarder = Forwarder(backplane, self._spawn)
-        self._forwarded = ForwardedRequests(backplane, self._spawn, self._answer)
+        self._forwarded = ForwardedRequests(backplane, self._spawn, self._answer, self._max_connections)
         failure: Exception | None = None
         try:
             async with anyio.create_task_group() as self._tasks:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 import anyio
 import pytest
 
+from acp_integration import PromptContext, acp_agent, on
 from acp_integration.assembly import AgentBuilder
 from acp_integration.backplane import group, link, unix
 from acp_integration.caller import Caller
@@ -211,8 +212,8 @@ async def _no():
 
 
 async def test_more_requests_than_a_worker_answers_for_others_are_503(worker, monkeypatch):
-    monkeypatch.setattr(forwarded, "MAX_CALLS", 1)
-    owner, edge = await worker(), await worker()
+    monkeypatch.setattr(forwarded, "CALLS_PER_CONNECTION", 1)
+    owner, edge = await worker(max_connections=1), await worker()
     connection = await owner.connection()
     await edge.stream(connection)
     call = await edge.post(request("session/list", 1), connection)
@@ -332,3 +333,31 @@ async def test_who_is_cut_off_on_the_way_is_told_to_come_again_and_not_that_the_
         edge.app.cut()
     assert calls[0].status == 503
     assert "reached worker" not in caplog.text
+
+
+class Liner:
+    """Answers with lines that are separated by what must be escaped."""
+
+    @on.prompt
+    async def answer(self, turn: PromptContext) -> None:
+        """One long message."""
+        await turn.send_message("\u2028" * int(turn.text))
+
+
+async def test_the_largest_event_crosses_though_it_grows_on_the_way(worker):
+    owner, edge = await worker(acp_agent(Liner), max_message_size=10_000), await worker(max_message_size=10_000)
+    connection = await owner.connection()
+    session = await edge.session(connection)
+    stream = await edge.stream(connection, session)
+    await edge.post(prompt(session, "6400", 1), connection, session)
+    await stream.until(lambda: 1 in stream.answers)
+    ((_, update), _) = stream.events
+    assert update["params"]["update"]["content"]["text"] == "\u2028" * 6400
+
+
+async def test_the_smallest_messages_cross_with_the_longest_headers(worker):
+    owner, edge = await worker(max_message_size=1000), await worker(max_message_size=1000)
+    connection = await owner.connection()
+    for driver in (owner, edge):
+        call = await driver.post(request("session/list", 1), connection, "x" * 5000)
+        assert call.status == 400
