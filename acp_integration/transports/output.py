@@ -10,14 +10,14 @@ from typing import Final
 import anyio
 
 from acp_integration.transports.input import is_watchable
+from acp_integration.transports.room import PIPE_BUF, Room
 
 HIGH_WATER: Final = 1024 * 1024
 """Queued bytes at which senders are asked to wait."""
 STALL_SECONDS: Final = 5.0
 """How long a closing transport waits for a peer that reads nothing at all."""
 _POLL_MILLISECONDS: Final = 500
-_PIPE_BUF: Final[int] = getattr(select, "PIPE_BUF", 512)  # what Windows lacks, POSIX promises
-_DIRECT_BYTES: Final = 16 * _PIPE_BUF
+_DIRECT_BYTES: Final = 16 * PIPE_BUF
 
 
 class Output:
@@ -31,7 +31,7 @@ class Output:
         self.broken = anyio.Event()
         self._fd = fd
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._room_in_peer: select.poll | None = None
+        self._room_in_peer: Room | None = None
         self._thread: threading.Thread | None = None
         self._watcher: threading.Thread | None = None
         self._stop_read, self._stop_write = -1, -1
@@ -48,8 +48,7 @@ class Output:
         """Begin to write what is queued."""
         self._loop = loop
         if is_watchable(self._fd):
-            self._room_in_peer = select.poll()
-            self._room_in_peer.register(self._fd, select.POLLOUT)
+            self._room_in_peer = Room(self._fd)
 
     def write(self, frame: bytes) -> None:
         """Queue a line; what is queued in one tick of the loop is written together."""
@@ -118,12 +117,12 @@ class Output:
         if data:
             self._hand_over(data)
 
-    def _write_at_once(self, data: bytes, room: select.poll) -> bytes:
-        """Write as much as there is room for; what is left. Where poll sees room, so many bytes do not block."""
+    def _write_at_once(self, data: bytes, room: Room) -> bytes:
+        """Write as much as there is room for; what is left."""
         start = 0
-        while start < len(data) and room.poll(0):
+        while start < len(data) and (size := room.free(len(data) - start)):
             try:
-                start += os.write(self._fd, data[start : start + _PIPE_BUF])
+                start += os.write(self._fd, data[start : start + size])
             except BlockingIOError:  # the descriptor's other owner made it non-blocking
                 break
             except OSError:

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import math
 import os
+import sys
 import threading
 from collections import Counter
 from contextlib import asynccontextmanager
@@ -10,12 +12,13 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from acp_integration import PromptContext, acp_agent, on
+from acp_integration import PromptContext, acp_agent, connection, on
 from acp_integration.assembly import AgentBuilder
 from acp_integration.transports import output, stdio_transport
 from acp_integration.transports.guard import StandardStreams
 
 UPDATES = 1000
+SESSIONS = 32
 YIELDS = UPDATES // 64
 
 
@@ -38,6 +41,15 @@ class Peer:
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         os.write(self._to, json.dumps(request).encode() + b"\n")
         return await anyio.to_thread.run_sync(self._answer)
+
+    async def call_at_once(self, method: str, calls: list[dict[str, object]]) -> int:
+        """The number of updates before the last of the answers."""
+        requests = (
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": params} for number, params in enumerate(calls)
+        )
+        os.write(self._to, b"".join(json.dumps(request).encode() + b"\n" for request in requests))
+        answers = [await anyio.to_thread.run_sync(self._answer) for _ in calls]
+        return sum(updates for _, updates in answers)
 
     def _answer(self) -> tuple[dict[str, object], int]:
         updates = 0
@@ -79,6 +91,8 @@ def counted(monkeypatch):
     monkeypatch.setattr(loop_class, "create_future", counting("futures", loop_class.create_future))
     monkeypatch.setattr(threading.Thread, "start", counting("threads", start))
     monkeypatch.setattr(output.os, "write", counting("writes", write))
+    # On a busy machine a sender would rest, which takes a write more, because time went by.
+    monkeypatch.setattr(connection, "YIELD_EVERY_SECONDS", math.inf)
     return counts
 
 
@@ -126,4 +140,20 @@ async def test_a_prompt_with_little_to_say_is_answered_in_one_write_without_a_th
             updates, made = await prompt(peer, session, "one", counted)
     assert updates == 1
     assert made["writes"] == 2, "the prompt's own, and the answer with its update"
+    assert made["threads"] == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much a pipe takes at once")
+async def test_the_prompts_of_many_sessions_at_once_are_a_task_each_and_one_write(counted, bound):
+    async with connected() as (peer, _):
+        with bound(30):
+            opened = [await peer.call("session/new", {"cwd": "/", "mcpServers": []}) for _ in range(SESSIONS)]
+            text = [{"type": "text", "text": "one"}]
+            prompts = [{"sessionId": session["sessionId"], "prompt": text} for session, _ in opened]
+            counted.clear()
+            updates = await peer.call_at_once("session/prompt", prompts)
+            made = Counter(counted)
+    assert updates == SESSIONS
+    assert made["tasks"] == SESSIONS
+    assert made["writes"] == 2, "the prompts' own, and all answers with their updates"
     assert made["threads"] == 0
