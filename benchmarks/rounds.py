@@ -161,7 +161,9 @@ def _started(party: StdioParty, **settings: str) -> tuple[float, float]:
 def _framework(samples: Samples, measure: str, command: tuple[str, ...], bare: str, **variables: str) -> None:
     began = time.perf_counter()
     # Says so as soon as it has imported: what the interpreter does at its end is no part of a start.
-    with Process((sys.executable, "-c", f"{bare}; print(flush=True); input()"), environ(**variables)) as process:
+    # Collects no garbage meanwhile, as the agent does not.
+    code = f"import gc; gc.disable(); {bare}; print(flush=True); input()"
+    with Process((sys.executable, "-c", code), environ(**variables)) as process:
         assert process.stdout.read(1) == b"\n"
         imported = time.perf_counter() - began
     with StdioParty(OURS, command).running() as (driver, process):
