@@ -13,6 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from acp_integration.testing.conformance.wire import Frame, Wire, WireRefused
+from acp_integration.transports.http import trust_for
 
 _BUFFERED = 100_000
 
@@ -132,7 +133,8 @@ async def http_wire(url: str, *, http2: bool = False, scattered: bool = False) -
         scattered: whether every request gets a TCP connection of its own, so that it may reach any worker.
     """
     limits = httpx2.Limits(max_keepalive_connections=0 if scattered else None)
-    new_client = partial(httpx2.AsyncClient, http1=not http2, http2=http2, timeout=60, trust_env=False, limits=limits)
+    options: dict[str, Any] = {"timeout": 60, "trust_env": False, "limits": limits, "verify": trust_for(url)}
+    new_client = partial(httpx2.AsyncClient, http1=not http2, http2=http2, **options)
     async with anyio.create_task_group() as tasks:
         wire = HttpWire(new_client, url, tasks)
         try:
