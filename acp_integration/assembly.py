@@ -166,9 +166,12 @@ def _named_executor(name: str) -> HandlerExecutor:
 
 def _named_store(settings: Any, agent: Any) -> SessionStore | None:
     """The store that the settings name; a relative path begins beside the agent's project."""
+    name = settings.host_options().session_store
+    if name == "none":  # who waits for the start of such an agent does not wait for the stores
+        return None
     declared = agent.agent_class if isinstance(agent, AgentCandidate) else agent
     plain = declared if inspect.isclass(declared) or inspect.isfunction(declared) else type(declared)
-    return stores.open_store(settings.host_options().session_store, project_directory(plain.__module__))
+    return stores.open_store(name, project_directory(plain.__module__))
 
 
 def _instance_of(agent: Any) -> tuple[Any, Any]:
