@@ -244,6 +244,22 @@ async def test_an_interpreter_that_ends_without_closing_kills_its_agent(run_pyth
         await ended(int(done.stdout))
 
 
+async def test_an_interpreter_that_is_killed_takes_its_agent_with_it(run_python, bound):
+    program = (
+        "import anyio, os, signal, sys\n"
+        "from acp_integration.transports.process import ProcessTransport\n"
+        "async def main():\n"
+        "    transport = ProcessTransport(sys.executable, [sys.argv[1]])\n"
+        "    await transport.open()\n"
+        "    print(transport.pid, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "anyio.run(main)\n"
+    )
+    done = await anyio.to_thread.run_sync(lambda: run_python("-c", program, ROGUE))
+    with bound():
+        await ended(int(done.stdout))
+
+
 async def test_closing_twice_and_from_two_tasks_ends_once(bound, caplog):
     caplog.set_level(logging.INFO)
     client = build_client(rogue())
@@ -315,6 +331,21 @@ async def test_an_agent_that_does_not_read_makes_the_sender_wait_and_can_still_b
         assert waited.cancelled_caught
         await transport.aclose()
         await transport.drain()
+
+
+async def test_a_turn_is_cancelled_without_waiting_for_an_agent_that_does_not_read(bound, short_grace):
+    transport = rogue("deaf", "session/prompt")
+    with bound(20):
+        async with build_client(transport) as client:
+            session = await client.new_session("/")
+            handle = await session.start("hi")
+            while not transport.congested:
+                transport.write(b"x" * 100_000)
+            with bound(1):
+                await session.cancel()
+                await handle.cancel()
+        with pytest.raises(ConnectionClosed):
+            await handle.result()
 
 
 # -- starting it -------------------------------------------------------------------------------------------------------

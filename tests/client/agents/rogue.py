@@ -40,6 +40,8 @@ def misbehave(message):
         os.kill(os.getpid(), signal.SIGKILL)
     if MODE == "silent" and method == STAGE:
         return True
+    if MODE == "deaf" and method == STAGE:
+        time.sleep(60)
     if MODE == "closes" and method == STAGE:
         os.close(1)
         time.sleep(60)
