@@ -4,6 +4,7 @@ import ipaddress
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from acp_integration.caller import Caller
@@ -77,6 +78,7 @@ def _is_local(scope: Scope, headers: Mapping[str, str]) -> bool:
     return all(_is_loopback(address.strip()) for address in named)
 
 
+@lru_cache(maxsize=128)  # asked at every request, and most come from few addresses
 def _is_loopback(address: str) -> bool:
     try:
         parsed = ipaddress.ip_address(address)
