@@ -67,6 +67,7 @@ class EventStream:
         self._last_id = ""
         self._cut_at: float | None = None
         self._attempts = 0
+        self._settled = anyio.Event()
 
     def __repr__(self) -> str:
         session = self._headers.get("Acp-Session-Id")
@@ -88,6 +89,11 @@ class EventStream:
             raise
         finally:
             self.opened.set()
+            self._settled.set()
+
+    async def settled(self) -> None:
+        """Wait until the stream is open, or will not be opened again."""
+        await self._settled.wait()
 
     async def _read_once(self) -> None:
         headers = {**self._headers, **({"Last-Event-ID": self._last_id} if self._last_id else {})}
@@ -96,6 +102,7 @@ class EventStream:
                 self._check(source.response.status_code)
                 self._attempts, self._cut_at = 0, None
                 self.opened.set()
+                self._settled.set()
                 async for event in source:
                     if event.data:
                         await self._deliver(event.data.encode())
@@ -104,6 +111,7 @@ class EventStream:
             raise ConnectionClosed(f"An event cannot be read: {error} (max-message-size)") from error
         except httpx2.HTTPError as error:
             logger.debug("Lost %r: %r", self, error)
+        self._settled = anyio.Event()
 
     def _check(self, status: int) -> None:
         if status in GONE:

@@ -246,6 +246,12 @@ class HttpTransport:
     async def _lose_session(self, session: str, error: StreamGone) -> None:
         """The server does not know the session: what waits for it fails, and other sessions go on."""
         logger.info("%s", error)
+        connection = self._streams.get(None)
+        if connection is not None:
+            with anyio.move_on_after(STREAM_SECONDS):
+                await connection.settled()
+        if connection is None or connection.gone is not None:
+            return  # it is the whole connection that the server does not know
         for identifier, owner in list(self._in_flight.items()):
             if owner == session:
                 frame = jsonrpc.error_frame(identifier, jsonrpc.RESOURCE_NOT_FOUND, str(error))

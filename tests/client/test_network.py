@@ -485,6 +485,34 @@ async def test_a_server_that_forgot_the_connection_ends_it(stack, what, bound):
         await client.aclose()
 
 
+async def test_a_session_lost_with_its_connection_is_a_connection_closed(stack, bound, caplog):
+    caplog.set_level("INFO", "acp_integration.transports.http")
+    posted, opened = anyio.Event(), set()
+
+    async def answer(method, headers, message):
+        if method == "POST" and message["method"] == "initialize":
+            return initialized(message)
+        if method != "GET":
+            posted.set()
+            return 202, [], b""
+        session = headers.get("acp-session-id")
+        if session not in opened:
+            opened.add(session)
+            return 200, EVENTS, b": cut\n\n"
+        await posted.wait()
+        while session is None and "of session lost" not in caplog.text:
+            await anyio.sleep(0.01)
+        return 404, [], b"unknown connection"
+
+    port = await run_uvicorn(Scripted(answer), stack)
+    with bound(20):
+        client = build_client(HttpTransport(f"http://127.0.0.1:{port}/acp"))
+        await client.initialize()
+        with pytest.raises(ConnectionClosed, match="404"):
+            await client.ext_request("_x", session="lost")
+        await client.aclose()
+
+
 async def test_a_session_the_server_does_not_know_yet_is_posted_without_its_header(stack, bound):
     async def answer(method, headers, message):
         if method == "POST" and message["method"] == "initialize":

@@ -131,6 +131,37 @@ async def test_a_killed_worker_takes_only_its_own_connections_and_their_clients_
                 assert await pid_of(await again.load_session(session.id, "/")) != pid
 
 
+async def test_a_worker_killed_under_load_fails_its_own_turns_and_no_update_of_the_others_is_lost(serving):
+    url = await serving("uvicorn")
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(build_client(HttpTransport(url))) for _ in range(CONNECTIONS)]
+        sessions = [await client.new_session("/") for client in clients]
+        pids = [await pid_of(session) for session in sessions]
+        begun, outcomes = set(), {}
+
+        async def count(session, pid):
+            try:
+                async with session.stream("slow 100") as stream:
+                    async for _ in stream:
+                        begun.add(session.id)
+                outcomes[session.id] = pid, stream.result.text
+            except ConnectionClosed as error:
+                outcomes[session.id] = pid, str(error)
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for session, pid in zip(sessions, pids, strict=True):
+                    tasks.start_soon(count, session, pid)
+                while len(begun) < CONNECTIONS:
+                    await anyio.sleep(0.01)
+                await kill(pids[0])
+            counted = "".join(f"{number} " for number in range(100))
+            for pid, outcome in outcomes.values():
+                assert "ended" in outcome or "404" in outcome if pid == pids[0] else outcome == counted
+            again = await stack.enter_async_context(build_client(HttpTransport(url)))
+            assert await pid_of(await again.load_session(sessions[0].id, "/")) != pids[0]
+
+
 async def test_a_stopped_worker_is_given_up_in_time_and_holds_up_no_other(serving):
     url = await serving("gunicorn")
     async with AsyncExitStack() as stack:
