@@ -379,3 +379,12 @@ async def test_a_relative_directory_is_sent_as_an_absolute_one(agent, client, tm
     await client.new_session("C:\\project")
     sent = [message.params["cwd"] for message in await agent.wait_for("session/new", 2)]
     assert sent == [str(tmp_path / "project"), "C:\\project"]
+
+
+async def test_the_list_of_servers_is_sent_though_there_are_none(agent, opened):
+    client = await can_everything(agent, opened)
+    await client.new_session("/")
+    await client.load_session("s", "/")
+    await client.resume_session("s", "/")
+    for method in ("session/new", "session/load", "session/resume"):
+        assert [message.params["mcpServers"] for message in await agent.wait_for(method)] == [[]]
