@@ -60,9 +60,10 @@ class Schedule:
 
     def add(self, job: Job) -> None:
         """Take a job in the place it was read at; it begins now if it follows nothing."""
-        for predecessor in self._predecessors(job):
-            predecessor.followers.append(job)
-            job.waiting += 1
+        if self._controls:  # only an unfinished one is ever followed
+            for predecessor in self._predecessors(job):
+                predecessor.followers.append(job)
+                job.waiting += 1
         if job.lane is not Lane.BACKGROUND:
             self._register(job)
         if not job.waiting:
@@ -70,6 +71,8 @@ class Schedule:
 
     def finish(self, job: Job) -> None:
         """The job is over: whatever waited for it alone begins."""
+        if job.lane is Lane.BACKGROUND:  # nothing follows it
+            return
         self._controls.pop(job, None)
         if self._barrier is job:
             self._barrier = None
