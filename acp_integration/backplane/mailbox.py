@@ -7,6 +7,7 @@ from acp_integration.errors import MissingExtra
 
 try:
     from redis.asyncio import Redis
+    from redis.exceptions import RedisError
 except ImportError as error:
     raise MissingExtra("A backplane over Redis", "redis") from error
 
@@ -22,6 +23,9 @@ MAX_MESSAGES: Final = 1000
 MAX_BYTES: Final = 128 * 1024 * 1024
 BATCH: Final = 64
 _REMOVED_AT: Final = 1024 * 1024
+
+BROKEN: Final = (RedisError, OSError)
+"""What a call raises while Redis cannot be used."""
 
 DEAD: Final = -1
 """What `put` answers for a worker that gives no sign of life."""

@@ -73,7 +73,7 @@ def _unix(directory: str, max_message_size: int) -> Backplane:
 
 
 def _redis(url: str, key: str | None, max_message_size: int) -> Opener:
-    if key is None:
+    if not key:
         raise ConfigurationError(f"{KEY} is missing: hosts that share connections over {URL} prove themselves by it")
     opened = import_module("acp_integration.backplane.redis")
     make: Callable[[str, str, int], Backplane] = opened.RedisBackplane

@@ -4,14 +4,17 @@ import logging
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import blake2b
 from time import monotonic
 from typing import Any, Final
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from acp_integration.backplane.envelopes import Opener, Sealer
-from acp_integration.backplane.mailbox import DEAD, LIVES_FOR, Mailbox
+from acp_integration.backplane.mailbox import BROKEN, LIVES_FOR, Mailbox
+from acp_integration.backplane.outbox import ENDING, Outbox
 from acp_integration.backplane.protocol import OnMessage, WorkerGone
 from acp_integration.backplane.reach import Reach
 from acp_integration.errors import ConfigurationError, MissingExtra
@@ -21,7 +24,6 @@ try:
     from redis.asyncio import Redis
     from redis.asyncio.retry import Retry
     from redis.backoff import NoBackoff
-    from redis.exceptions import RedisError
 except ImportError as error:
     raise MissingExtra("A backplane over Redis", "redis") from error
 
@@ -29,9 +31,6 @@ logger = logging.getLogger(__name__)
 
 HEARTBEAT: Final = 2.0
 """Seconds between two signs of life."""
-
-SEND_WITHIN: Final = 10.0
-"""Seconds for which a mailbox may be full, or Redis away, while a message waits for it."""
 
 BELIEVED_FOR: Final = 1.0
 """Seconds for which a sign of life that was seen is believed without looking again."""
@@ -42,7 +41,6 @@ READ_FOR: Final = 2.0
 MAX_PAUSE: Final = 2.0
 LOOK_AGAIN_AFTER: Final = 0.1
 _FAREWELL: Final = 1.0
-_BROKEN: Final = (RedisError, OSError)
 
 
 class RedisBackplane:
@@ -61,11 +59,14 @@ class RedisBackplane:
 
     def __init__(self, url: str, key: str, max_message_size: int) -> None:
         self._url = url.replace("valkey", "redis", 1) if url.startswith("valkey") else url
-        self._key = key.encode()[:64]
+        secret = key.encode()
+        self._key = secret if len(secret) <= blake2b.MAX_KEY_SIZE else blake2b(secret).digest()
         self._max_message_size = max_message_size
         self._worker = ""
-        self._outboxes: dict[str, _Outbox] = {}
+        self._outboxes: dict[str, Outbox] = {}
         self._task = OwnedTask("acp-backplane")
+        self._tasks: TaskGroup | None = None
+        self._ready = anyio.Event()
         self._run_id: Any = None
         self._reach = Reach()
         self._redis, self._reading = self._client(ANSWER_WITHIN), self._client(READ_FOR + ANSWER_WITHIN)
@@ -78,9 +79,10 @@ class RedisBackplane:
             with anyio.move_on_after(CONNECT_WITHIN):
                 await Mailbox(self._redis, worker).show_life()
                 self._reach.found()
-        except _BROKEN as error:
+        except BROKEN as error:
             self._reach.lost(error)
         self._task.start(self._live)
+        await self._ready.wait()
 
     async def send(self, worker: str, message: bytes) -> None:
         """Put a message into the worker's mailbox, with those that others write at the same time.
@@ -93,9 +95,11 @@ class RedisBackplane:
         outbox = self._outboxes.get(worker)
         if outbox is None:
             mailbox, sealer = Mailbox(self._redis, worker), Sealer(self._key, self._worker, worker)
-            outbox = self._outboxes[worker] = _Outbox(worker, mailbox, sealer, self._reach)
+            outbox = self._outboxes[worker] = Outbox(worker, mailbox, sealer, self._reach)
+        if self._tasks is None:
+            raise WorkerGone(worker, ENDING)
         try:
-            await outbox.send(message)
+            await outbox.send(message, self._tasks)
         except WorkerGone:
             # Its numbers go on, so that whoever still reads finds out that something is missing.
             outbox.seen_alive = 0.0
@@ -108,7 +112,7 @@ class RedisBackplane:
             return True
         try:
             lives = await self._sees(worker)
-        except _BROKEN as error:
+        except BROKEN as error:
             self._reach.lost(error)
             return self._reach.away_for < LIVES_FOR
         if outbox is not None and lives:
@@ -134,7 +138,7 @@ class RedisBackplane:
         with anyio.move_on_after(_FAREWELL, shield=True):
             try:
                 await Mailbox(self._redis, self._worker).remove()
-            except _BROKEN:
+            except BROKEN:
                 logger.debug("Redis was away at the end: what is there expires by itself")
         for client in (self._redis, self._reading):
             await client.aclose()
@@ -157,9 +161,15 @@ class RedisBackplane:
         return client
 
     async def _live(self) -> None:
-        async with anyio.create_task_group() as self._tasks:
-            self._tasks.start_soon(self._show_life)
-            await self._read_all()
+        try:
+            async with anyio.create_task_group() as self._tasks:
+                self._ready.set()
+                self._tasks.start_soon(self._show_life)
+                await self._read_all()
+        finally:
+            self._tasks = None
+            for outbox in self._outboxes.values():
+                outbox.end()
 
     async def _show_life(self) -> None:
         own, shown = Mailbox(self._redis, self._worker), monotonic()
@@ -167,9 +177,10 @@ class RedisBackplane:
             began = monotonic()
             try:
                 await own.show_life()
-            except _BROKEN as error:
+            except BROKEN as error:
                 self._reach.lost(error)
             else:
+                self._reach.found()
                 if began - shown > LIVES_FOR:
                     self._lose_all()  # who looked meanwhile has taken this worker for dead
                 shown = began
@@ -185,7 +196,7 @@ class RedisBackplane:
                     for sealed in await self._own.take(READ_FOR):
                         self._take(sealed)
                     pause = 0.05
-            except _BROKEN as error:
+            except BROKEN as error:
                 self._reach.lost(error)
             await anyio.sleep(random.uniform(pause / 2, pause))  # noqa: S311  # spreads workers, keeps no secret
             pause = min(2 * pause, MAX_PAUSE)
@@ -206,7 +217,8 @@ class RedisBackplane:
     def _lose(self, worker: str) -> None:
         """Something that a worker said may be lost: what waits for it ends, here and there."""
         self._on_message(worker, b"")
-        self._tasks.start_soon(self._tell_of_loss, worker)
+        if self._tasks is not None:
+            self._tasks.start_soon(self._tell_of_loss, worker)
 
     async def _tell_of_loss(self, worker: str) -> None:
         with suppress(WorkerGone):
@@ -223,65 +235,3 @@ class RedisBackplane:
         if self._opener.misses(envelope):
             self._lose(envelope.sender)
         self._on_message(envelope.sender, envelope.message)
-
-
-class _Outbox:
-    """What one worker writes to another, in order: whoever writes takes along what others wrote meanwhile."""
-
-    def __init__(self, worker: str, mailbox: Mailbox, sealer: Sealer, reach: Reach) -> None:
-        self.seen_alive = 0.0
-        self._worker = worker
-        self._mailbox = mailbox
-        self._sealer = sealer
-        self._reach = reach
-        self._waiting: list[_Letter] = []
-        self._writing = anyio.Lock()
-
-    async def send(self, message: bytes) -> None:
-        letter = _Letter(self._sealer.seal(message))
-        self._waiting.append(letter)
-        async with self._writing:
-            if not letter.sent and letter.failure is None:
-                # Whoever is cancelled while writing for others would leave them in doubt.
-                with anyio.CancelScope(shield=True):
-                    await self._write_all()
-        if letter.failure is not None:
-            raise WorkerGone(self._worker, letter.failure)
-
-    async def _write_all(self) -> None:
-        letters, self._waiting = self._waiting, []
-        failure = await self._write([letter.sealed for letter in letters])
-        for letter in letters:
-            letter.sent, letter.failure = failure is None, failure
-
-    async def _write(self, sealed: list[bytes]) -> str | None:
-        """Write them all, as often as it takes: a reader knows what it has read. Says why it did not succeed."""
-        failure, pause = "Redis is away", 0.005
-        with anyio.move_on_after(SEND_WITHIN):
-            while True:
-                try:
-                    taken = await self._mailbox.put(sealed)
-                except _BROKEN as error:
-                    self._reach.lost(error)
-                    failure = "Redis is away"
-                else:
-                    failure = "it has ended" if taken == DEAD else "its mailbox is full"
-                    if taken == DEAD and self._reach.settled:
-                        return failure
-                    if taken != DEAD:
-                        self.seen_alive = monotonic()
-                        sealed = sealed[taken:]
-                    if not sealed:
-                        return None
-                await anyio.sleep(pause)
-                pause = min(2 * pause, 0.5)
-        return failure
-
-
-class _Letter:
-    """A message on its way into a mailbox."""
-
-    def __init__(self, sealed: bytes) -> None:
-        self.sealed = sealed
-        self.sent = False
-        self.failure: str | None = None

@@ -108,10 +108,12 @@ class Backplane(Section):
 
     url: Text | None = Field(
         default=None,
-        description="Where workers meet: `memory:` (nowhere), `unix:/a/directory`, `redis://host:port/0`; unset, the "
+        description="Where workers meet: `memory:` (nowhere), `unix:/a/directory`, `redis://host:port/0` (or `rediss:`, `valkey:`, `valkeys:`); unset, the "
         "workers of one server find each other.",
     )
-    key: Secret | None = Field(default=None, description="Key that authenticates messages between hosts.")
+    key: Secret | None = Field(
+        default=None, description="Key that authenticates messages between hosts; Redis needs one."
+    )
 
 
 class AcpAgentSettings(Settings):

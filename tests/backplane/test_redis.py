@@ -12,7 +12,7 @@ import anyio
 import pytest
 from redis.asyncio import Redis
 
-from acp_integration.backplane import envelopes, mailbox, redis
+from acp_integration.backplane import envelopes, mailbox, outbox, redis
 from acp_integration.backplane.protocol import WorkerGone
 from acp_integration.backplane.redis import RedisBackplane
 from acp_integration.errors import ConfigurationError
@@ -82,7 +82,7 @@ async def worker(server):
 @pytest.fixture
 def impatient(monkeypatch):
     """Wait for nothing longer than a test wants to."""
-    monkeypatch.setattr(redis, "SEND_WITHIN", 0.5)
+    monkeypatch.setattr(outbox, "SEND_WITHIN", 0.5)
     monkeypatch.setattr(redis, "BELIEVED_FOR", 0.0)
     monkeypatch.setattr(redis, "MAX_PAUSE", 0.05)
 
@@ -272,7 +272,7 @@ async def test_a_start_without_redis_succeeds_and_joins_later(worker, server, im
 
 
 async def test_cut_connections_lose_nothing_and_repeat_nothing(worker, server, free_port, impatient, monkeypatch):
-    monkeypatch.setattr(redis, "SEND_WITHIN", 10)
+    monkeypatch.setattr(outbox, "SEND_WITHIN", 10)
     port, cuts = free_port(), 0
 
     async def relay(client):
@@ -369,3 +369,55 @@ def test_a_url_that_cannot_be_used_is_refused_without_its_password(url):
 async def test_valkey_is_the_same(worker, server):
     one, _ = await worker("one", server.url.replace("redis", "valkey"))
     assert await one.alive("one")
+
+
+async def test_one_write_that_failed_does_not_count_as_an_outage(worker, server, impatient, monkeypatch):
+    monkeypatch.setattr(redis, "ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr(redis, "HEARTBEAT", 0.1)
+    one, _ = await worker("one")
+    async with Redis.from_url(server.url) as client:
+        await client.client_pause(1000, all=False)
+    with anyio.fail_after(10):
+        while not one._reach.away_for:
+            await anyio.sleep(0.01)
+        while one._reach.away_for:
+            await anyio.sleep(0.01)
+
+
+async def test_the_end_waits_for_no_message_that_cannot_be_written(worker, server):
+    one, _ = await worker("one")
+    await worker("two")
+    assert await one.alive("two")
+    server.stop()
+    failures = []
+
+    async def send():
+        with pytest.raises(WorkerGone) as gone:
+            await one.send("two", b"x")
+        failures.append(str(gone.value))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(send)
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(outbox.SEND_WITHIN / 2):
+            await one.aclose()
+    assert failures == ["Worker two cannot be reached: this worker is ending"]
+
+
+async def test_a_sender_that_is_cancelled_holds_up_nobody(worker, server):
+    (one, _), (_, to_two) = await worker("one"), await worker("two")
+    for _ in range(20):
+        with anyio.move_on_after(0):
+            await one.send("two", b"cancelled")
+    await one.send("two", b"x")
+    await to_two.until(lambda messages: ("one", b"x") in messages)
+    assert ("one", b"") not in to_two.messages
+
+
+async def test_many_large_messages_at_once_arrive(worker):
+    (one, _), (_, to_two) = await worker("one"), await worker("two")
+    async with anyio.create_task_group() as tasks:
+        for number in range(40):
+            tasks.start_soon(one.send, "two", bytes([number]) * 500_000)
+    await to_two.until(lambda messages: len(messages) == 40)
+    assert [message[0] for _, message in to_two.messages] == [*range(40)]

@@ -260,6 +260,13 @@ def test_a_url_that_means_nothing_fails_at_once_and_shows_no_password(url):
     assert "hush" not in str(failure.value)
 
 
+@pytest.mark.parametrize("key", [None, ""])
+def test_hosts_need_a_key_to_prove_themselves_by(key):
+    meeting = BackplaneOptions(url="redis://localhost/0", key=key)
+    with pytest.raises(ConfigurationError, match=r"acp\.agent\.backplane\.key is missing"):
+        AcpEndpoint(AgentBuilder(ProbeAgent).build_factory(), EndpointOptions(workers=meeting))
+
+
 async def test_unix_alone_needs_a_server_that_made_this_process():
     options = EndpointOptions(workers=BackplaneOptions(url="unix:"))
     endpoint = AcpEndpoint(AgentBuilder(ProbeAgent).build_factory(), options)
