@@ -108,8 +108,8 @@ class Backplane(Section):
 
     url: Text | None = Field(
         default=None,
-        description="Where workers meet: `memory:` (nowhere), `unix:/a/directory`, `redis://host:port/0` (or `rediss:`, `valkey:`, `valkeys:`); unset, the "
-        "workers of one server find each other.",
+        description="Where workers meet: `memory:` (nowhere), `unix:/a/directory`, `redis://host:port/0` (or "
+        "`rediss:`, `valkey:`, `valkeys:`); unset, the workers of one server find each other.",
     )
     key: Secret | None = Field(
         default=None, description="Key that authenticates messages between hosts; Redis needs one."
