@@ -300,7 +300,8 @@ async def test_many_cycles_leave_the_process_as_it_was(bound):
             await transport.aclose()
 
 
-async def test_200_clients_that_open_talk_and_close_leave_the_process_as_it_was(bound):
+async def test_200_clients_that_open_talk_and_close_leave_the_process_as_it_was(bound, caplog):
+    caplog.set_level(logging.ERROR)  # what is logged is kept until the test has ended
     held = []
     with bound(120):
         for cycle in range(200):
