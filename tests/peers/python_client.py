@@ -34,8 +34,9 @@ class Client:
     async def request_permission(self, **_: Any) -> RequestPermissionResponse:
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=self.choice))
 
-    async def says(self, session_id: str, text: str) -> None:
-        while text not in self.texts.get(session_id, []):
+    async def says(self, session_id: str, start: str, times: int = 1) -> None:
+        """Wait for so many texts that start like this: the SDK may hand over an answer before what came ahead of it."""
+        while sum(text.startswith(start) for text in self.texts.get(session_id, [])) < times:
             self.arrived.clear()
             await self.arrived.wait()
 
@@ -70,6 +71,7 @@ async def main() -> None:
             return str(answer.stop_reason)
 
         reasons = [await prompt(first, "stream:50")]
+        await client.says(first, "", times=50)
         chunks = len(client.texts[first])
         reasons.append(await prompt(second, "hello"))
         reasons.append(await prompt(first, "perm please"))
@@ -79,6 +81,7 @@ async def main() -> None:
         await client.says(second, "waiting")
         await agent.cancel(session_id=second)
         reasons.append(await turn)
+        await client.says(first, "permission:", times=2)
         seen = {
             "protocolVersion": initialized.protocol_version,
             "distinct": first != second,
