@@ -27,7 +27,7 @@ MIDDLEWARE = [
 ]
 """
 APPS = """
-APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions", "orders"]
+APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions"]
 INSTALLED_APPS = [name for entry in INSTALLED_APPS for name in (APPS if entry is ... else [entry])]
 """
 MODELS = "from django.db import models\n\n\nclass Order(models.Model):\n    pass\n"
