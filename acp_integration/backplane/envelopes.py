@@ -82,6 +82,11 @@ class Opener:
         return {sender for sender, _ in self._last}
 
 
+def proof_of(key: bytes, worker: str) -> bytes:
+    """Says for a worker, to whoever holds the key too, that it holds the key."""
+    return hashlib.blake2b(worker.encode(), key=key, digest_size=_TAG_BYTES, person=b"alive").digest()
+
+
 def _tag(key: bytes, receiver: str, envelope: Envelope) -> bytes:
     head = _encoder.encode((receiver, envelope.sender, envelope.run, envelope.number))
     return hashlib.blake2b(head + envelope.message, key=key, digest_size=_TAG_BYTES).digest()

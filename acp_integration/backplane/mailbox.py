@@ -1,6 +1,7 @@
 """The mailbox of one worker in Redis: a stream with a bound, and a sign of life that fades."""
 
 from collections.abc import Sequence
+from hmac import compare_digest
 from typing import Any, Final
 
 from acp_integration.errors import MissingExtra
@@ -55,16 +56,22 @@ return 0
 """
 
 
+class Stranger(Exception):
+    """A worker lives that does not hold the key."""
+
+
 class Mailbox:
     """Puts messages into the mailbox of a worker, or takes them out; every call may raise what the client raises.
 
     Args:
         redis: the connection to use.
         worker: whose mailbox it is.
+        proof: what its sign of life says: that it holds the key.
     """
 
-    def __init__(self, redis: "Redis", worker: str) -> None:
+    def __init__(self, redis: "Redis", worker: str, proof: bytes) -> None:
         self._redis = redis
+        self._proof = proof
         # The braces keep the keys of a worker together where many servers share them.
         self._alive, self._box, self._size = (f"{PREFIX}:{{{worker}}}:{part}" for part in ("alive", "box", "bytes"))
         self._put = redis.register_script(_PUT)
@@ -97,11 +104,18 @@ class Mailbox:
 
     async def show_life(self) -> None:
         """Say that the worker lives."""
-        await self._redis.set(self._alive, 1, px=int(LIVES_FOR * 1000))
+        await self._redis.set(self._alive, self._proof, px=int(LIVES_FOR * 1000))
 
     async def lives(self) -> bool:
-        """Whether the worker has said so lately."""
-        return bool(await self._redis.exists(self._alive))
+        """Whether the worker has said so lately.
+
+        Raises:
+            Stranger: if it does not hold the key: it would hear nothing that is written to it.
+        """
+        said: Any = await self._redis.get(self._alive)
+        if said is not None and not compare_digest(said, self._proof):
+            raise Stranger
+        return said is not None
 
     async def remove(self) -> None:
         """Remove everything."""

@@ -12,8 +12,8 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from acp_integration.backplane.envelopes import Opener, Sealer
-from acp_integration.backplane.mailbox import BROKEN, LIVES_FOR, Mailbox
+from acp_integration.backplane.envelopes import Opener, Sealer, proof_of
+from acp_integration.backplane.mailbox import BROKEN, LIVES_FOR, Mailbox, Stranger
 from acp_integration.backplane.outbox import ENDING, Outbox
 from acp_integration.backplane.protocol import OnMessage, WorkerGone
 from acp_integration.backplane.reach import Reach
@@ -68,16 +68,17 @@ class RedisBackplane:
         self._tasks: TaskGroup | None = None
         self._ready = anyio.Event()
         self._run_id: Any = None
+        self._strangers: set[str] = set()
         self._reach = Reach()
         self._redis, self._reading = self._client(ANSWER_WITHIN), self._client(READ_FOR + ANSWER_WITHIN)
 
     async def start(self, worker: str, on_message: OnMessage) -> None:
         """Take what is in the mailbox, now and whenever Redis can be reached."""
         self._worker, self._on_message = worker, on_message
-        self._own, self._opener = Mailbox(self._reading, worker), Opener(self._key, worker)
+        self._own, self._opener = self._mailbox(worker, self._reading), Opener(self._key, worker)
         try:
             with anyio.move_on_after(CONNECT_WITHIN):
-                await Mailbox(self._redis, worker).show_life()
+                await self._mailbox(worker, self._redis).show_life()
                 self._reach.found()
         except BROKEN as error:
             self._reach.lost(error)
@@ -94,7 +95,7 @@ class RedisBackplane:
             raise WorkerGone(worker, f"a message of {len(message)} bytes is larger than {self._max_message_size}")
         outbox = self._outboxes.get(worker)
         if outbox is None:
-            mailbox, sealer = Mailbox(self._redis, worker), Sealer(self._key, self._worker, worker)
+            mailbox, sealer = self._mailbox(worker, self._redis), Sealer(self._key, self._worker, worker)
             outbox = self._outboxes[worker] = Outbox(worker, mailbox, sealer, self._reach)
         if self._tasks is None:
             raise WorkerGone(worker, ENDING)
@@ -115,15 +116,26 @@ class RedisBackplane:
         except BROKEN as error:
             self._reach.lost(error)
             return self._reach.away_for < LIVES_FOR
+        except Stranger:
+            self._note_stranger(worker)
+            return False
         if outbox is not None and lives:
             outbox.seen_alive = monotonic()
         if outbox is not None and not lives:
             self._outboxes.pop(worker, None)
         return lives
 
+    def _note_stranger(self, worker: str) -> None:
+        if worker not in self._strangers:
+            self._strangers.add(worker)
+            logger.warning("Worker %s has another acp.agent.backplane.key than this one: set the same for all", worker)
+
+    def _mailbox(self, worker: str, client: "Redis") -> Mailbox:
+        return Mailbox(client, worker, proof_of(self._key, worker))
+
     async def _sees(self, worker: str) -> bool:
         """Look for a sign of life, for as long as the worker may not have found Redis again."""
-        mailbox = Mailbox(self._redis, worker)
+        mailbox = self._mailbox(worker, self._redis)
         with anyio.move_on_after(LIVES_FOR):
             while not await mailbox.lives():
                 if self._reach.settled:
@@ -137,7 +149,7 @@ class RedisBackplane:
         await self._task.stop()
         with anyio.move_on_after(_FAREWELL, shield=True):
             try:
-                await Mailbox(self._redis, self._worker).remove()
+                await self._mailbox(self._worker, self._redis).remove()
             except BROKEN:
                 logger.debug("Redis was away at the end: what is there expires by itself")
         for client in (self._redis, self._reading):
@@ -172,7 +184,7 @@ class RedisBackplane:
                 outbox.end()
 
     async def _show_life(self) -> None:
-        own, shown = Mailbox(self._redis, self._worker), monotonic()
+        own, shown = self._mailbox(self._worker, self._redis), monotonic()
         while True:
             began = monotonic()
             try:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
@@ -21,7 +22,11 @@ async def running_workers() -> list[dict[str, Any]]:
     """For each worker that this user's servers run: its ``worker`` name, its ``pid``, and its counters."""
     if sys.platform == "win32":
         return []
-    return [worker for group in running_groups() for worker in await _asked(group)]
+    told = []
+    for group in running_groups():
+        with suppress(OSError):  # a server that has just ended took its directory along
+            told += await _asked(group)
+    return told
 
 
 async def _asked(group: Group) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from anyio.lowlevel import checkpoint
 
 from acp_integration.backplane.protocol import Backplane, WorkerGone
 from acp_integration.caller import Caller
+from acp_integration.endpoint import service
 from acp_integration.endpoint.eventstream import SHUTTING_DOWN
 from acp_integration.endpoint.exchange import Exchange, PeerGone, Refusal
 from acp_integration.endpoint.hop import Call, Gone, Part, Taken, packed
@@ -147,7 +148,7 @@ class Forwarder:
         self.forwarded += 1
         self.waited += perf_counter() - began
         if part is None:
-            raise Refusal(503, "ACP endpoint is shutting down")
+            raise Refusal(503, service.SHUTTING_DOWN)
         await exchange.start(part.status, part.headers)
         while part is not None:
             await self._hand_over(exchange, part)

@@ -223,7 +223,7 @@ async def send_for_ever(backplane, to):
 async def test_a_worker_whose_sign_of_life_fades_is_taken_for_dead(server, worker, impatient):
     one, _ = await worker("one")
     async with Redis.from_url(server.url) as client:
-        await client.set("acp:{other}:alive", 1, px=50)
+        await client.set("acp:{other}:alive", envelopes.proof_of(KEY.encode(), "other"), px=50)
         assert await one.alive("other")
 
         async def dead():
@@ -317,6 +317,18 @@ async def test_who_does_not_hold_the_key_is_not_heard(worker, caplog):
     await to_two.until(bool)
     assert to_two.messages == [("one", b"x")]
     assert caplog.text.count("nobody with acp.agent.backplane.key wrote it") == 1
+
+
+async def test_workers_with_different_keys_are_dead_to_each_other_and_are_told_why_once(worker, impatient, caplog):
+    (one, _), (stranger, _) = await worker("one"), await worker("three", key="wrong")
+    with anyio.fail_after(5):
+        for _ in range(3):
+            assert not await one.alive("three")
+            assert not await stranger.alive("one")
+    assert (
+        caplog.text.count("Worker three has another acp.agent.backplane.key than this one: set the same for all") == 1
+    )
+    assert caplog.text.count("Worker one has another acp.agent.backplane.key than this one: set the same for all") == 1
 
 
 async def test_a_message_that_is_put_in_again_or_elsewhere_is_not_heard(worker, server):
