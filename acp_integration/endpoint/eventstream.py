@@ -8,7 +8,8 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from acp_integration.endpoint.exchange import Exchange
-from acp_integration.endpoint.mailbox import Event, Mailbox, Reader
+from acp_integration.endpoint.ledger import Event
+from acp_integration.endpoint.mailbox import Mailbox, Reader
 
 logger = logging.getLogger(__name__)
 

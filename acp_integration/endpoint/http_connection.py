@@ -10,7 +10,8 @@ import anyio
 from acp_integration import jsonrpc
 from acp_integration.endpoint.exchange import Refusal
 from acp_integration.endpoint.inbox import Inbox
-from acp_integration.endpoint.mailbox import MailboxFull
+from acp_integration.endpoint.ledger import MailboxFull
+from acp_integration.endpoint.mailbox import Mailbox
 from acp_integration.endpoint.routing import Inbound, session_named
 from acp_integration.endpoint.streams import Streams
 from acp_integration.errors import ConnectionClosed
@@ -116,9 +117,13 @@ class HttpConnection:
         asked = self._asked.pop(answers, None) if answers is not None else None
         if asked is None:
             self._remember_question(frame, session)
-        self._push(frame, session if asked is None else asked.stream)
-        if asked is not None:
-            self._learn(asked, frame)
+        if asked is None:
+            self._push(frame, session)
+            return
+        # The answer to a load travels on another stream than the history before it: it must not overtake.
+        behind = self.streams.replay_of(asked.session) if asked.method in _OPEN_SESSION else None
+        self._push(frame, asked.stream, behind)
+        self._learn(asked, frame)
 
     @property
     def congested(self) -> bool:
@@ -157,9 +162,9 @@ class HttpConnection:
         self.settled.set()
         self.streams.finish()
 
-    def _push(self, frame: bytes, stream: str | None) -> None:
+    def _push(self, frame: bytes, stream: str | None, behind: Mailbox | None = None) -> None:
         try:
-            self.streams.of(stream).push(frame)
+            self.streams.of(stream).push(frame, behind)
         except MailboxFull:
             logger.warning("Closed a connection: nobody reads its events, and its mailbox is full")
             self.hang_up()

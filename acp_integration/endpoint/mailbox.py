@@ -2,12 +2,14 @@
 
 import itertools
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
+
+from acp_integration.endpoint.ledger import Event, Ledger, MailboxFull
 
 READER_GRACE: Final = 3.0
 """Seconds for which a sender waits for a reader to come or to come back, before events pile up instead."""
@@ -17,48 +19,6 @@ TAKEOVER_WAIT: Final = 5.0
 
 _BATCH_EVENTS: Final = 64
 _BATCH_BYTES: Final = 64 * 1024
-_EVENT_COST: Final = 128
-
-
-class Event(NamedTuple):
-    """One message on its way out; ids grow over all streams of a connection."""
-
-    id: int
-    frame: bytes
-
-    @property
-    def cost(self) -> int:
-        """The bytes that keeping it takes, about."""
-        return len(self.frame) + _EVENT_COST
-
-
-class MailboxFull(Exception):
-    """An event more than a mailbox without a reader may keep."""
-
-
-class Limits(NamedTuple):
-    """What bounds the mailboxes of a connection: events without and with a reader, bytes unread and replayable."""
-
-    capacity: int
-    max_pending: int
-    max_unread_bytes: int
-    max_replay_bytes: int
-
-
-class Ledger:
-    """What all mailboxes of one connection hold, and the ids of their events."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.unread_bytes = 0
-        self.replay_bytes = 0
-        self.last_id = 0
-        self._ids: Iterator[int] = itertools.count(1)
-
-    def next_event(self, frame: bytes) -> Event:
-        """Number a message."""
-        self.last_id = next(self._ids)
-        return Event(self.last_id, frame)
 
 
 class Reader:
@@ -99,14 +59,20 @@ class Mailbox:
         self._relieved = anyio.Event()
         self._pen = anyio.Lock()
         self._writer: Reader | None = None
+        self._behind: dict[int, Mailbox] = {}
+        self._followers: set[Mailbox] = set()
 
     @property
     def unread(self) -> int:
         """How many events no reader has written yet."""
         return len(self._unread)
 
-    def push(self, frame: bytes) -> None:
+    def push(self, frame: bytes, behind: "Mailbox | None" = None) -> None:
         """Keep one more event; a reader that lags too far is dismissed and its events kept.
+
+        Args:
+            frame: the message.
+            behind: another stream, whose events so far its reader is to have first.
 
         Raises:
             MailboxFull: if there is no reader and no room.
@@ -117,6 +83,8 @@ class Mailbox:
         if self.reader is None and len(self._unread) >= limits.capacity:
             raise MailboxFull
         event = self._ledger.next_event(frame)
+        if behind is not None:
+            self._behind[event.id] = behind
         self._ledger.unread_bytes += event.cost
         self._unread.append(event)
         if self._ledger.unread_bytes > limits.max_unread_bytes:
@@ -131,13 +99,31 @@ class Mailbox:
         events: list[Event] = []
         size = 0
         for event in self._unread:
-            if events and size + event.cost > _BATCH_BYTES:
+            if (events and size + event.cost > _BATCH_BYTES) or (self._behind and self._must_wait(event)):
                 break
             events.append(event)
             size += event.cost
             if len(events) == _BATCH_EVENTS:
                 break
         return events
+
+    def _must_wait(self, event: Event) -> bool:
+        other = self._behind.get(event.id)
+        if other is None:
+            return False
+        if not self.finished and other.owes(event.id):
+            other.call_back(self)
+            return True
+        del self._behind[event.id]
+        return False
+
+    def owes(self, identifier: int) -> bool:
+        """Whether somebody reads this stream and has not yet all events before one of another stream."""
+        return self.reader is not None and bool(self._unread) and self._unread[0].id < identifier
+
+    def call_back(self, follower: "Mailbox") -> None:
+        """Let the reader of another stream look again when the one of this has gone on, or left."""
+        self._followers.add(follower)
 
     def commit(self, count: int) -> None:
         """The next `count` events were written: keep them only for replay."""
@@ -221,6 +207,7 @@ class Mailbox:
         self._ledger.replay_bytes -= sum(event.cost for event in self._read)
         self._unread.clear()
         self._read.clear()
+        self._behind.clear()
 
     @property
     def ended(self) -> bool:
@@ -270,5 +257,9 @@ class Mailbox:
             self._ledger.replay_bytes -= self._read.popleft().cost
 
     def _relieve(self) -> None:
+        followers, self._followers = self._followers, set()
+        for follower in followers:
+            if follower.reader is not None:
+                follower.reader.wake()
         self._relieved.set()
         self._relieved = anyio.Event()

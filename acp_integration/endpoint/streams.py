@@ -4,7 +4,8 @@ from time import monotonic
 from typing import Final
 
 from acp_integration.endpoint.exchange import Refusal
-from acp_integration.endpoint.mailbox import Ledger, Limits, Mailbox
+from acp_integration.endpoint.ledger import Ledger, Limits
+from acp_integration.endpoint.mailbox import Mailbox
 from acp_integration.options import EndpointOptions
 
 DISCARD_AFTER: Final = 1.0
@@ -96,6 +97,10 @@ class Streams:
     def loading(self, session: str) -> None:
         """A session is being loaded: its replay goes where the peer reads."""
         self._loading.setdefault(session, None)
+
+    def replay_of(self, session: str | None) -> Mailbox | None:
+        """The stream of its own on which the history of a session that is being loaded went, if it went there."""
+        return self._sessions.get(session) if session is not None and self._loading.get(session) is False else None
 
     def loaded(self, session: str, *, known: bool) -> None:
         """A load was answered, with success or, if the session is not known now, without."""

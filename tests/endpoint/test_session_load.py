@@ -83,6 +83,26 @@ async def test_the_replay_comes_on_the_stream_of_the_session_if_that_is_open(dri
     assert own.answers[2]["result"] == {}
 
 
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_the_answer_waits_until_the_stream_of_the_session_has_taken_the_replay_or_is_gone(drive, leaves):
+    driver = await drive(remembering())
+    _, session, _, _ = await loaded(driver, stream_first=False)
+    connection = await driver.connection()
+    own, opened = await driver.stream(connection), await driver.stream(connection, session)
+    opened.hold = True
+    await driver.post(request("session/load", 2, sessionId=session, cwd="/", mcpServers=[]), connection, session)
+    await driver.post(request("session/list", 3), connection)
+    await anyio.wait_all_tasks_blocked()
+    assert own.answers == {}
+    assert said(opened) == []
+    if leaves:
+        opened.disconnect()
+    opened.release()
+    with anyio.fail_after(5):
+        await own.until(lambda: {2, 3} <= own.answers.keys())
+    assert leaves or said(opened) == ["said"]
+
+
 async def test_the_replay_comes_before_its_answer_on_the_connection_stream_otherwise(drive):
     driver = await drive(remembering())
     connection, session, own, _ = await loaded(driver, stream_first=False)
