@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from enum import Enum
+from typing import Final
 
 import anyio
 
@@ -20,6 +21,9 @@ class Cause(Enum):
     CONNECTION = "the end of the connection"
 
 
+_NONE: Final[frozenset[Cause]] = frozenset()
+
+
 class Cancellation:
     """The latched cancel signal of one call.
 
@@ -31,24 +35,24 @@ class Cancellation:
     __slots__ = ("_callbacks", "_delivered", "_event", "_task", "causes", "delivers", "is_cancelled")
 
     def __init__(self) -> None:
-        self.causes: set[Cause] = set()
+        self.causes: frozenset[Cause] = _NONE
         self.delivers = True
         self._delivered = False
         self.is_cancelled = False
         self._event: anyio.Event | None = None
         self._task: asyncio.Task[object] | None = None
-        self._callbacks: list[Callable[[], object]] = []
+        self._callbacks: list[Callable[[], object]] | None = None
 
     def cancel(self, cause: Cause) -> bool:
         """Latch the signal and tell whoever waits for it; True for the first cancel."""
-        self.causes.add(cause)
+        self.causes |= {cause}
         if self.is_cancelled:
             return False
         self.is_cancelled = True
         if self._event is not None:
             self._event.set()
-        callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
+        callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
             _call_safely(callback)
         # Behind whatever the callbacks woke: a withdrawn request returns to its handler before that is cancelled.
         asyncio.get_running_loop().call_soon(self._deliver)
@@ -59,8 +63,10 @@ class Cancellation:
         if self.is_cancelled:
             _call_safely(callback)
             return _nothing
+        if self._callbacks is None:
+            self._callbacks = []
         self._callbacks.append(callback)
-        return lambda: self._callbacks.remove(callback) if callback in self._callbacks else None
+        return lambda: self._take_back(callback)
 
     async def wait(self) -> None:
         """Return when the call is cancelled."""
@@ -86,6 +92,10 @@ class Cancellation:
         assert task is not None
         task.uncancel()
         return True
+
+    def _take_back(self, callback: Callable[[], object]) -> None:
+        if self._callbacks is not None and callback in self._callbacks:
+            self._callbacks.remove(callback)
 
     def _deliver(self) -> None:
         task, self._task = self._task, None

@@ -12,7 +12,7 @@ from acp_integration.binding import BoundAgent
 from acp_integration.cancellation import Cause
 from acp_integration.faults import Fault, fault_of, method_not_found, unknown_session
 from acp_integration.peer import Peer
-from acp_integration.scheduling import Job, Lane, Schedule
+from acp_integration.scheduling import LANES, Job, Lane, Schedule
 from acp_integration.transports.transport import Frame, Oversize, RequestId
 from acp_integration.turns import Call, Turn
 from acp_integration.wire import methods
@@ -20,23 +20,6 @@ from acp_integration.wire.decoding import PARAMS, decode_params
 
 logger = logging.getLogger(__name__)
 
-_LANES: Final = {
-    methods.INITIALIZE: Lane.ALONE,
-    methods.AUTHENTICATE: Lane.ALONE,
-    methods.LOGOUT: Lane.ALONE,
-    methods.SESSION_NEW: Lane.CREATE,
-    methods.SESSION_LOAD: Lane.SESSION,
-    methods.SESSION_RESUME: Lane.SESSION,
-    methods.SESSION_CLOSE: Lane.SESSION,
-    methods.SESSION_DELETE: Lane.SESSION,
-    methods.SESSION_SET_MODE: Lane.SESSION,
-    methods.SESSION_SET_CONFIG_OPTION: Lane.SESSION,
-    methods.SESSION_FORK: Lane.SESSION,
-    methods.SESSION_LIST: Lane.AFTER_ALL,
-    methods.PROVIDERS_LIST: Lane.AFTER_ALL,
-    methods.PROVIDERS_SET: Lane.AFTER_ALL,
-    methods.PROVIDERS_DISABLE: Lane.AFTER_ALL,
-}
 _NEEDS_OPEN_SESSION: Final = frozenset(
     {
         methods.SESSION_PROMPT,
@@ -71,16 +54,19 @@ class _Cancel(msgspec.Struct):
 class Dispatch:
     """The inbound half of one connection of an agent."""
 
-    def __init__(self, agent: BoundAgent, peer: Peer, spawn: Callable[[Call], None]) -> None:
+    def __init__(
+        self, agent: BoundAgent, peer: Peer, spawn: Callable[[Call], None], noticed: Callable[[], None]
+    ) -> None:
         self._agent = agent
         self._peer = peer
         self._connection = peer.connection
         self._spawn = spawn
+        self._noticed = noticed
         self._schedule = Schedule()
         self._turns: dict[str, Turn] = {}
         self._telling: set[Call] = set()
         self._background = 0
-        self._calls: dict[RequestId, tuple[Call, jsonrpc.Request]] = {}
+        self._calls: dict[RequestId | None, tuple[Call, Lane, jsonrpc.Request]] = {}
 
     @property
     def active_turns(self) -> int:
@@ -90,7 +76,7 @@ class Dispatch:
     @property
     def unanswered(self) -> tuple[Call, ...]:
         """The requests that have no answer yet."""
-        return tuple(call for call, _ in self._calls.values())
+        return tuple(call for call, *_ in self._calls.values())
 
     def turn_of(self, session_id: str) -> Turn | None:
         """The turn that is active on a session."""
@@ -162,7 +148,7 @@ class Dispatch:
         self._admit(request, params)
 
     def _receive_again(self, request: jsonrpc.Request) -> None:
-        _, first = self._calls[request.id]
+        *_, first = self._calls[request.id]
         if first.method == request.method and bytes(first.params) == bytes(request.params):
             logger.debug("A request in flight was sent again: it runs once")
             return
@@ -176,7 +162,7 @@ class Dispatch:
         session_id = _session_of(params)
         kind = Turn if request.method == methods.SESSION_PROMPT else Call
         call = kind(self._peer, request.id, request.method, params, session_id)
-        lane = _LANES.get(request.method, Lane.BACKGROUND)
+        lane = LANES.get(request.method, Lane.BACKGROUND)
         fault = self._objection(call, lane)
         if fault is not None:
             call.fail(fault)
@@ -204,35 +190,47 @@ class Dispatch:
         return None
 
     def _reserve(self, call: Call, lane: Lane, request: jsonrpc.Request) -> None:
-        self._calls[request.id] = (call, request)
-        call.before_answer(lambda: self._release(call, lane, request.id))
+        self._calls[request.id] = (call, lane, request)
         if lane is Lane.BACKGROUND:
             self._background += 1
         if isinstance(call, Turn) and call.session_id is not None:
             self._turns[call.session_id] = call
 
-    def _release(self, call: Call, lane: Lane, identifier: RequestId) -> None:
-        del self._calls[identifier]
-        if lane is Lane.BACKGROUND:
+    def release(self, call: Call) -> None:
+        """Give the place of a request free, just before its answer."""
+        entry = self._calls.pop(call.id, None)
+        if entry is None:  # a notification
+            return
+        if entry[1] is Lane.BACKGROUND:
             self._background -= 1
-        if isinstance(call, Turn) and call.session_id is not None and self._turns.get(call.session_id) is call:
-            del self._turns[call.session_id]
+        if call.is_turn and self._turns.get(call.session_id or "") is call:
+            del self._turns[call.session_id or ""]
             session = self._peer.sessions.find(call.session_id)
             if session is not None:
                 session.used = time.monotonic()
 
-    def _line_up(self, call: Call, lane: Lane) -> None:
-        session = call.session_id if lane in (Lane.SESSION, Lane.BACKGROUND) else None
-        job = Job(lane, session, lambda: self._begin(call, job))
-        call.after_answer(lambda: self._schedule.finish(job) if not job.waiting else None)
-        self._schedule.add(job)
+    def proceed(self, call: Call) -> None:
+        """Begin what waited for a call alone."""
+        if call.job is not None and not call.job.waiting:
+            self._schedule.finish(call.job)
+        self._noticed()
 
-    def _begin(self, call: Call, job: Job) -> None:
+    def _line_up(self, call: Call, lane: Lane) -> None:
+        call.owner = self
+        if lane is Lane.BACKGROUND and not self._schedule.controls:  # it follows nothing, and nothing follows it
+            self._begin(call)
+            return
+        session = call.session_id if lane in (Lane.SESSION, Lane.BACKGROUND) else None
+        call.job = Job(lane, session, lambda: self._begin(call))
+        self._schedule.add(call.job)
+
+    def _begin(self, call: Call) -> None:
         session = self._peer.sessions.find(call.session_id)
         if session is not None:
             session.used = time.monotonic()
         if call.answered:
-            self._schedule.finish(job)
+            if call.job is not None:
+                self._schedule.finish(call.job)
         elif session is None and call.method in _NEEDS_OPEN_SESSION:
             call.fail(unknown_session(call.session_id or ""))
         else:

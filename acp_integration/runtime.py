@@ -19,7 +19,7 @@ from acp_integration.idleness import close_idle_sessions
 from acp_integration.options import RuntimeOptions
 from acp_integration.peer import Peer
 from acp_integration.transports.transport import Transport
-from acp_integration.turns import Call
+from acp_integration.turns import Call, Turn
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +40,10 @@ class AgentRuntime:
         self._connection = Connection(transport)
         self._peer = Peer(self._connection, caller, self._options)
         self._agent = agent.connect(self._peer)
-        self._dispatch = Dispatch(self._agent, self._peer, self._spawn)
-        self._tasks = CallTasks()
-        self._running: set[Call] = set()
+        self._dispatch = Dispatch(self._agent, self._peer, self._spawn, self._notice)
+        self._tasks = CallTasks(self._handle)
         self._reading: anyio.CancelScope | None = None
-        self._changed = anyio.Event()
+        self._changed: anyio.Event | None = None
         self._stopping = False
         self._lost = False
 
@@ -98,8 +97,8 @@ class AgentRuntime:
             for call in self._dispatch.unanswered:
                 call.cancel(Cause.CONNECTION, None)
                 call.force()
-            for call in self._running:
-                call.hard.cancel()
+            for call in self._tasks:
+                call.stop()
             with anyio.CancelScope(shield=True):
                 await self._tasks.end(REFUSAL_SECONDS)
 
@@ -143,42 +142,38 @@ class AgentRuntime:
             await self._changed.wait()
 
     def _notice(self) -> None:
-        self._changed.set()
+        if self._changed is not None:
+            self._changed.set()
 
     def _spawn(self, call: Call) -> None:
-        call.after_answer(self._notice)
-        self._running.add(call)
-        self._tasks.start(self._run(call), call.method)
-
-    async def _run(self, call: Call) -> None:
-        try:
-            if not call.answered:
-                await self._handle(call)
-        finally:
-            self._running.discard(call)
+        self._tasks.start(call, call.method)
 
     async def _handle(self, call: Call) -> None:
-        call.start()
+        if call.answered:
+            return
+        handler, signal = self._agent.handlers[call.method], call.cancellation
         task = asyncio.current_task()
         assert task is not None
-        call.cancellation.delivers = self._agent.handlers[call.method].delivers_cancel
-        call.cancellation.attach(task)
+        signal.delivers = handler.delivers_cancel
+        signal.attach(task)
         try:
-            with call.hard:
-                call.settle(await self._invoke(call))
+            with call.start():
+                if call.ends is not None:
+                    await self._let_end(call.ends)
+                call.settle(await handler(call))
         except asyncio.CancelledError:
             call.settle_fault(CANCELLED)
-            if not call.cancellation.absorb() and task.cancelling():
+            if not signal.absorb() and task.cancelling():
                 raise
         except BaseException as error:
             call.settle_fault(fault_of(error, call.method))
             if isinstance(error, KeyboardInterrupt):
                 raise
         finally:
-            call.cancellation.detach()
+            signal.detach()
 
-    async def _invoke(self, call: Call) -> bytes:
-        if call.ends is not None and not call.ends.answered:
-            self._dispatch.cancel_turn(call.ends.session_id or "", Cause.SESSION_CLOSE)
-            await call.ends.wait_answered()
-        return await self._agent.handlers[call.method](call)
+    async def _let_end(self, turn: Turn) -> None:
+        """Cancel the turn of a session that is closed, and wait for its answer."""
+        if not turn.answered:
+            self._dispatch.cancel_turn(turn.session_id or "", Cause.SESSION_CLOSE)
+            await turn.wait_answered()

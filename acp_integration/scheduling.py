@@ -11,6 +11,9 @@ A job starts when every job it must follow is finished. Which those are is decid
 
 from collections.abc import Callable
 from enum import Enum, auto
+from typing import Final
+
+from acp_integration.wire import methods
 
 
 class Lane(Enum):
@@ -21,6 +24,26 @@ class Lane(Enum):
     CREATE = auto()
     AFTER_ALL = auto()
     BACKGROUND = auto()
+
+
+LANES: Final = {
+    methods.INITIALIZE: Lane.ALONE,
+    methods.AUTHENTICATE: Lane.ALONE,
+    methods.LOGOUT: Lane.ALONE,
+    methods.SESSION_NEW: Lane.CREATE,
+    methods.SESSION_LOAD: Lane.SESSION,
+    methods.SESSION_RESUME: Lane.SESSION,
+    methods.SESSION_CLOSE: Lane.SESSION,
+    methods.SESSION_DELETE: Lane.SESSION,
+    methods.SESSION_SET_MODE: Lane.SESSION,
+    methods.SESSION_SET_CONFIG_OPTION: Lane.SESSION,
+    methods.SESSION_FORK: Lane.SESSION,
+    methods.SESSION_LIST: Lane.AFTER_ALL,
+    methods.PROVIDERS_LIST: Lane.AFTER_ALL,
+    methods.PROVIDERS_SET: Lane.AFTER_ALL,
+    methods.PROVIDERS_DISABLE: Lane.AFTER_ALL,
+}
+"""The lanes of the protocol's methods; whatever is not among them runs in the background."""
 
 
 class Job:

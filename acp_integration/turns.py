@@ -7,8 +7,8 @@ by its handler, by a cancel before it started, or by force when its grace period
 import asyncio
 import logging
 from collections.abc import Callable
-from enum import Enum, auto
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, Protocol
 
 import anyio
 import msgspec
@@ -17,6 +17,7 @@ from acp_integration import jsonrpc
 from acp_integration.cancellation import Cancellation, Cause
 from acp_integration.faults import CANCELLED, Fault
 from acp_integration.peer import Peer
+from acp_integration.scheduling import Job
 from acp_integration.sessions import SessionRecord
 from acp_integration.transports.transport import RequestId
 
@@ -26,12 +27,16 @@ CANCELLED_RESULT: Final = b'{"stopReason":"cancelled"}'
 _SESSION_CAUSES: Final = frozenset({Cause.SESSION_CANCEL, Cause.SESSION_CLOSE, Cause.CONNECTION})
 
 
-class Phase(Enum):
-    """Where a call is in its life."""
+class CallOwner(Protocol):
+    """Whoever admitted a request, and keeps a place for it until its answer."""
 
-    WAITING = auto()
-    RUNNING = auto()
-    ANSWERED = auto()
+    def release(self, call: "Call") -> None:
+        """The answer is about to be handed to the transport, however the call ended."""
+        ...
+
+    def proceed(self, call: "Call") -> None:
+        """The answer was handed over."""
+        ...
 
 
 class Call:
@@ -47,7 +52,10 @@ class Call:
         authenticated: whether the client was authenticated then.
         record: the session that the call creates.
         cancellation: the call's cancel signal.
-        hard: the scope of the handler, cancelled for good when the call was answered by force.
+        answered: whether the one answer was given, so that nothing may follow it.
+        owner: who is told of the answer first.
+        job: its place in the order, if it has to keep one.
+        hard: the scope of the handler once that began, cancelled for good when the call was answered by force.
     """
 
     is_turn = False
@@ -67,30 +75,32 @@ class Call:
         self.authenticated = False
         self.record: SessionRecord | None = None
         self.cancellation = Cancellation()
-        self.phase = Phase.WAITING
-        self.hard = anyio.CancelScope()
-        self._timers: list[asyncio.TimerHandle] = []
+        self.answered = False
+        self.owner: CallOwner | None = None
+        self.job: Job | None = None
+        self.hard: anyio.CancelScope | None = None
+        self._timers: list[asyncio.TimerHandle] | None = None
         self._answered: anyio.Event | None = None
-        self._before: list[Callable[[], None]] = []
-        self._after: list[Callable[[], None]] = []
+        self._before: list[Callable[[], None]] | None = None
+        self._after: list[Callable[[], None]] | None = None
 
-    @property
-    def answered(self) -> bool:
-        """Whether the one answer was given, so that nothing may follow it."""
-        return self.phase is Phase.ANSWERED
-
-    def start(self) -> None:
+    def start(self) -> anyio.CancelScope:
         """The handler begins, in its place: what the client is known to be now is what the call goes by."""
-        self.phase = Phase.RUNNING
         self.capabilities = self.peer.capabilities
         self.authenticated = self.peer.authenticated
+        self.hard = _scopes()()
+        return self.hard
 
     def before_answer(self, callback: Callable[[], None]) -> None:
         """Call back just before the answer is handed to the transport, however the call ends."""
+        if self._before is None:
+            self._before = []
         self._before.append(callback)
 
     def after_answer(self, callback: Callable[[], None]) -> None:
         """Call back just behind the answer, however the call ends."""
+        if self._after is None:
+            self._after = []
         self._after.append(callback)
 
     async def wait_answered(self) -> None:
@@ -102,6 +112,8 @@ class Call:
 
     def start_timer(self, seconds: float, expire: Callable[[], None]) -> None:
         """Call `expire` unless the call is answered before."""
+        if self._timers is None:
+            self._timers = []
         self._timers.append(asyncio.get_running_loop().call_later(seconds, expire))
 
     def succeed(self, result: bytes) -> bool:
@@ -134,13 +146,18 @@ class Call:
     def force(self) -> None:
         """Answer without the handler, and stop it for good."""
         self.fail(CANCELLED)
-        self.hard.cancel()
+        self.stop()
+
+    def stop(self) -> None:
+        """Cancel the handler for good, if it began."""
+        if self.hard is not None:
+            self.hard.cancel()
 
     def cancel(self, cause: Cause, grace: float | None) -> bool:
         """Cancel the call: at once if it did not start, else by telling its handler and giving it the grace period."""
         if self.answered or not self.cancellation.cancel(cause):
             return False
-        if self.phase is Phase.WAITING:
+        if self.hard is None:
             self.force()
         elif grace is not None:
             self.start_timer(grace, self._grace_over)
@@ -151,19 +168,27 @@ class Call:
         self.force()
 
     def _claim(self) -> bool:
-        if self.phase is Phase.ANSWERED:
+        if self.answered:
             return False
-        self.phase = Phase.ANSWERED
-        for timer in self._timers:
+        self.answered = True
+        timers, self._timers = self._timers, None
+        for timer in timers or ():
             timer.cancel()
-        self._timers.clear()
-        _run_all(self._before)
+        if self.owner is not None:
+            self.owner.release(self)
+        before, self._before = self._before, None
+        for callback in before or ():
+            callback()
         return True
 
     def _announce(self) -> None:
         if self._answered is not None:
             self._answered.set()
-        _run_all(self._after)
+        if self.owner is not None:
+            self.owner.proceed(self)
+        after, self._after = self._after, None
+        for callback in after or ():
+            callback()
 
 
 class Turn(Call):
@@ -191,14 +216,14 @@ class Turn(Call):
     def force(self) -> None:
         """Answer `cancelled` without the handler, and stop it for good."""
         self.settle_fault(CANCELLED)
-        self.hard.cancel()
+        self.stop()
 
-    def start(self) -> None:
+    def start(self) -> anyio.CancelScope:
         """The handler begins, and with it the time it may take."""
-        super().start()
         seconds = self.peer.options.max_prompt_duration
         if seconds is not None:
             self.start_timer(seconds, lambda: self._too_long(seconds))
+        return super().start()
 
     def _too_long(self, seconds: float) -> None:
         limit = iso_duration(seconds)
@@ -210,13 +235,13 @@ class Turn(Call):
             message = f"Prompt exceeded maxPromptDuration of {limit}"
             self.fail(Fault(jsonrpc.REQUEST_CANCELLED, message, {"maxPromptDuration": limit}))
         self.cancellation.cancel(Cause.DURATION)
-        self.hard.cancel()
+        self.stop()
 
 
-def _run_all(callbacks: list[Callable[[], None]]) -> None:
-    for callback in callbacks:
-        callback()
-    callbacks.clear()
+@cache
+def _scopes() -> Callable[[], anyio.CancelScope]:
+    """What makes a cancel scope on asyncio; anyio looks that up for each, at more than the scope's own cost."""
+    return type(anyio.CancelScope())
 
 
 def _as_cancelled(result: bytes) -> bytes:

@@ -13,7 +13,7 @@ from acp_integration.context.turn import PromptContext
 from acp_integration.dispatch import Dispatch
 from acp_integration.runtime import AgentRuntime
 from acp_integration.scheduling import Lane, Schedule
-from acp_integration.turns import Call, Phase, Turn
+from acp_integration.turns import Call, Turn
 
 Patch = pytest.MonkeyPatch
 BREAKAGES: dict[str, Callable[[Patch], None]] = {}
@@ -38,10 +38,10 @@ def admission_at_start(patch: Patch) -> None:
         if call.is_turn:
             self._turns.pop(call.session_id, None)
 
-    def reserving_begin(self: Dispatch, call: Call, job: Any) -> None:
+    def reserving_begin(self: Dispatch, call: Call) -> None:
         if isinstance(call, Turn) and not call.answered:
             self._turns[call.session_id] = call
-        begin(self, call, job)
+        begin(self, call)
 
     patch.setattr(Dispatch, "_reserve", late_reserve)
     patch.setattr(Dispatch, "_begin", reserving_begin)
@@ -72,11 +72,11 @@ def cancel_kept_for_the_next_turn(patch: Patch) -> None:
             self.__dict__.setdefault("kept", set()).add(session_id)
         cancel_turn(self, session_id, cause)
 
-    def apply(self: Dispatch, call: Call, job: Any) -> None:
+    def apply(self: Dispatch, call: Call) -> None:
         if call.is_turn and call.session_id in self.__dict__.get("kept", set()):
             self.__dict__["kept"].discard(call.session_id)
             call.cancel(Cause.SESSION_CANCEL, None)
-        begin(self, call, job)
+        begin(self, call)
 
     patch.setattr(Dispatch, "cancel_turn", keep)
     patch.setattr(Dispatch, "_begin", apply)
@@ -84,11 +84,11 @@ def cancel_kept_for_the_next_turn(patch: Patch) -> None:
 
 @breakage
 def reservation_kept_on_error(patch: Patch) -> None:
-    release = Dispatch._release
+    release = Dispatch.release
 
-    def keep(self: Dispatch, call: Call, lane: Lane, identifier: Any) -> None:
+    def keep(self: Dispatch, call: Call) -> None:
         turn = self._turns.get(call.session_id or "")
-        release(self, call, lane, identifier)
+        release(self, call)
         if turn is call and isinstance(call, Turn) and call.__dict__.get("failing"):
             self._turns[call.session_id or ""] = call
 
@@ -98,26 +98,26 @@ def reservation_kept_on_error(patch: Patch) -> None:
         self.__dict__["failing"] = True
         return fail(self, fault)
 
-    patch.setattr(Dispatch, "_release", keep)
+    patch.setattr(Dispatch, "release", keep)
     patch.setattr(Call, "fail", failing)
 
 
 @breakage
 def session_freed_behind_the_answer(patch: Patch) -> None:
-    release = Dispatch._release
+    release = Dispatch.release
 
-    def later(self: Dispatch, call: Call, lane: Lane, identifier: Any) -> None:
+    def later(self: Dispatch, call: Call) -> None:
         loop = asyncio.get_running_loop()
 
         def hops(left: int) -> None:
             if left:
                 loop.call_soon(hops, left - 1)
             else:
-                release(self, call, lane, identifier)
+                release(self, call)
 
         hops(6)
 
-    patch.setattr(Dispatch, "_release", later)
+    patch.setattr(Dispatch, "release", later)
 
 
 @breakage
@@ -153,9 +153,9 @@ def handler_runs_after_an_early_cancel(patch: Patch) -> None:
     def cancel(self: Call, cause: Cause, grace: float | None) -> bool:
         if self.answered or not self.cancellation.cancel(cause):
             return False
-        if self.phase is Phase.RUNNING and grace is not None:
+        if self.hard is not None and grace is not None:
             self.start_timer(grace, self._grace_over)
-        self.__dict__["early"] = self.phase is Phase.WAITING
+        self.__dict__["early"] = self.hard is None
         return True
 
     settle = Turn.settle
@@ -172,10 +172,10 @@ def handler_runs_after_an_early_cancel(patch: Patch) -> None:
 
 @breakage
 def close_cancels_nothing(patch: Patch) -> None:
-    async def invoke(self: AgentRuntime, call: Call) -> bytes:
-        return await self._agent.handlers[call.method](call)
+    async def leave(self: AgentRuntime, turn: Turn) -> None:
+        return None
 
-    patch.setattr(AgentRuntime, "_invoke", invoke)
+    patch.setattr(AgentRuntime, "_let_end", leave)
 
 
 @breakage
