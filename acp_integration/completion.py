@@ -38,7 +38,8 @@ def complete(agent: BoundAgent, chain: Chain, store: SessionStore | None, *, for
         handlers.setdefault(method, EmptyAnswer(method))
     own = [*handlers.values()]
     for method in EFFECTS.keys() & handlers.keys():
-        handlers[method] = EFFECTS[method](handlers[method], declared, store)
+        if store is not None or not EFFECTS[method].needs_store:
+            handlers[method] = EFFECTS[method](handlers[method], declared, store)
     handlers[methods.INITIALIZE] = Initialize(agent, declared)
     if chain:
         for handler in (*own, handlers[methods.INITIALIZE]):

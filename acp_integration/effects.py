@@ -27,7 +27,13 @@ from acp_integration.wire import methods
 
 
 class Effect(BoundHandler):
-    """Stands around a handler, and passes for it."""
+    """Stands around a handler, and passes for it.
+
+    Attributes:
+        needs_store: whether it does nothing without a session store.
+    """
+
+    needs_store = False
 
     def __init__(self, inner: BoundHandler, declared: Declared, store: SessionStore | None = None) -> None:
         super().__init__(inner.method, inner.name)
@@ -191,6 +197,8 @@ class SetsOption(Effect):
 
 class KeepsTurn(Effect):
     """`session/prompt` with a session store: what is said is kept, and only one connection at a time says it."""
+
+    needs_store = True
 
     async def __call__(self, call: Call) -> bytes:
         """Keep the prompt, and what the turn changed when it has ended."""

@@ -38,16 +38,25 @@ class ArgumentPlan:
     needs_sdk: bool
     scoped: Scoped | None
 
-    async def supply(self, invocation: Invocation, given: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        """The arguments of one call, by position and by name; `given` are those of the surrounding scope."""
+    def values(self, invocation: Invocation) -> dict[str, Any]:
+        """The values of one call, by parameter; of those that `waits` names, what gives them."""
+        return {name: supplier(invocation) for name, supplier in self.suppliers.items()}
+
+    async def awaited(self, invocation: Invocation) -> dict[str, Any]:
+        """The values of one call, each waited for."""
         if self.needs_sdk and not sdk.is_loaded():
             await anyio.to_thread.run_sync(sdk.load)
-        values = {name: supplier(invocation) for name, supplier in self.suppliers.items()}
+        values = self.values(invocation)
         for name in self.waits:
             if inspect.isawaitable(values[name]):
                 values[name] = await values[name]
-        values.update(given)
-        return [values.pop(name) for name in self.positional], values
+        return values
+
+    def place(self, values: dict[str, Any], given: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The arguments of one call, by position and by name; `given` are those of the surrounding scope."""
+        if given:
+            values.update(given)
+        return [values.pop(name) for name in self.positional] if self.positional else (), values
 
 
 def plan_arguments(

@@ -1,7 +1,7 @@
 """A handler ready to be called, and an agent that is a table of them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,16 +41,16 @@ class BoundHandler(ABC):
         self.name = name or type(self).__qualname__
 
     @abstractmethod
-    async def __call__(self, call: Call) -> bytes:
+    def __call__(self, call: Call) -> Awaitable[bytes]:
         """Run the handler; the result is JSON."""
 
 
 class AnsweringHandler(BoundHandler):
     """A handler in two steps, with the interceptors around them: it is invoked, then what it returned is the answer."""
 
-    async def __call__(self, call: Call) -> bytes:
+    def __call__(self, call: Call) -> Awaitable[bytes]:
         """Run the handler; the result is JSON."""
-        return await self.respond(Invocation(call, self.name))
+        return self.respond(Invocation(call, self.name))
 
     async def respond(self, invocation: Invocation) -> bytes:
         """Invoke inside the interceptors, and make the answer."""

@@ -2,7 +2,9 @@
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager
+from types import CoroutineType
 from typing import Any
 
 from acp_integration.binding.arguments import ArgumentPlan
@@ -49,21 +51,23 @@ class UserHandler(AnsweringHandler):
         # A handler that was given the session to be has nothing more to say of it.
         self._may_be_silent = mark.method == methods.INITIALIZE or Kind.SESSION in plan.kinds
 
-    async def __call__(self, call: Call) -> bytes:
+    def __call__(self, call: Call) -> Awaitable[bytes]:
         """Run the handler within its executor's scope and make its answer."""
         invocation = Invocation(call, self.name)
         scope = self._executor.scope()
-        if scope is NOTHING_AROUND:
-            return await self._run(invocation)
+        return self._run(invocation) if scope is NOTHING_AROUND else self._run_within(scope, invocation)
+
+    async def _run_within(self, scope: AbstractAsyncContextManager[None], invocation: Invocation) -> bytes:
         async with scope:
             return await self._run(invocation)
 
-    async def _run(self, invocation: Invocation) -> bytes:
+    # No coroutine around a coroutine where nothing is awaited between them: each costs at every step of the handler.
+    def _run(self, invocation: Invocation) -> Awaitable[bytes]:
         if self._is_turn:
             enter_turn(invocation.turn)
         if self._plan.scoped is None:
-            return await self.respond(invocation)
-        return await self._plan.scoped(invocation.call, functools.partial(self._respond_with, invocation))
+            return self.respond(invocation)
+        return self._plan.scoped(invocation.call, functools.partial(self._respond_with, invocation))
 
     async def _respond_with(self, invocation: Invocation, given: Mapping[str, Any]) -> bytes:
         invocation.given = given
@@ -71,11 +75,15 @@ class UserHandler(AnsweringHandler):
 
     async def invoke(self, invocation: Invocation) -> Any:
         """Find the arguments, call the function, and send what it yields."""
-        positional, named = await self._plan.supply(invocation, invocation.given)
-        call = functools.partial(self._function, *positional, **named)
+        plan = self._plan
+        values = await plan.awaited(invocation) if plan.waits or plan.needs_sdk else plan.values(invocation)
+        positional, named = plan.place(values, invocation.given)
         if self._sync:
-            return await self._run_sync(call, invocation.turn)
-        return await self._drained(await settled(call()), invocation.turn)
+            return await self._run_sync(functools.partial(self._function, *positional, **named), invocation.turn)
+        value = self._function(*positional, **named)
+        if isinstance(value, CoroutineType):
+            value = await value
+        return value if value is None else await self._drained(await settled(value), invocation.turn)
 
     async def answer(self, value: Any, invocation: Invocation) -> bytes:
         """The JSON of the answer; nothing for a notification."""
@@ -83,8 +91,9 @@ class UserHandler(AnsweringHandler):
             value = await settled(self._returns.handle(value, invocation))
         if invocation.call.id is None:
             return b""
-        if invocation.turn is not None:
-            return await prompt_result(value, invocation.turn)
+        turn = invocation.turn
+        if turn is not None:
+            return await prompt_result(value, turn)
         if value is None and self._may_be_silent:
             return b"{}"
         return to_json(value, self.method)

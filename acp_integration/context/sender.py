@@ -11,6 +11,7 @@ from acp_integration.jsonrpc import encode
 from acp_integration.peer import Peer
 from acp_integration.sessions import SessionRecord
 from acp_integration.transports.transport import flow_of
+from acp_integration.turns import Call
 from acp_integration.types import ToolCall, to_wire
 from acp_integration.wire.updates import UPDATE_GATES
 
@@ -21,14 +22,16 @@ class Sender:
     """Sends updates to one session, in the order of the calls.
 
     A send returns when its update is queued; now and then it waits for the loop and for a slow reader. Updates to a
-    session that was closed are dropped.
+    session that was closed are dropped, and so are those of a turn that was answered.
     """
 
-    __slots__ = ("_head", "_pace", "_peer", "_record")
+    __slots__ = ("_connection", "_head", "_pace", "_peer", "_record", "_turn")
 
-    def __init__(self, record: SessionRecord, peer: Peer) -> None:
+    def __init__(self, record: SessionRecord, peer: Peer, turn: Call | None = None) -> None:
         self._record = record
         self._peer = peer
+        self._connection = peer.connection
+        self._turn = turn
         self._head = updates.frame_head(record.id)
         self._pace = Pace(flow_of(peer.connection.transport, record.id))
 
@@ -117,14 +120,14 @@ class Sender:
 
     def write(self, update: bytes) -> bool:
         """Queue the JSON of an update, in no time; True if the sender should `rest` now."""
-        record = self._record
-        if record.closed:
+        record, turn = self._record, self._turn
+        if record.closed or (turn is not None and turn.answered):
             return False
         if record.held is not None:
             record.held.append(update)
             return False
         if record.journal is None or record.replaying:
-            self._write(update)
+            self._connection.write(updates.frame(self._head, update), record.id)
             return self._pace.due()
         record.journal.put(update, lambda: self._write_kept(update))
         return self._pace.due() or record.journal.congested
@@ -140,11 +143,9 @@ class Sender:
         if self.write(update):
             await self.rest()
 
-    def _write(self, update: bytes) -> None:
-        self._peer.connection.write(updates.frame(self._head, update), self._record.id)
-
     def _write_kept(self, update: bytes) -> None:
-        self._write(update)
+        if self._turn is None or not self._turn.answered:  # it may have been, while a session store kept the update
+            self._connection.write(updates.frame(self._head, update), self._record.id)
 
     def _of_tool_call(self, call: ToolCall) -> dict[str, Any]:
         first = call.id not in self._record.tool_calls

@@ -27,7 +27,7 @@ class PromptContext(Sender):
     __slots__ = ("_client", "_session", "bridge", "call", "mode", "options")
 
     def __init__(self, call: Call, record: SessionRecord) -> None:
-        super().__init__(record, call.peer)
+        super().__init__(record, call.peer, call)
         self.call = call
         self.bridge = ThreadBridge(call)
         self.mode = record.mode
@@ -248,14 +248,6 @@ class PromptContext(Sender):
     async def ext_request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         """Send an extension request, whose name begins with an underscore; see `ConnectedClient.ext_request`."""
         return await self.client.ext_request(method, params)
-
-    def write(self, update: bytes) -> bool:
-        """Queue the JSON of an update, in no time; True if the sender should `rest` now."""
-        return False if self.call.answered else super().write(update)
-
-    def _write_kept(self, update: bytes) -> None:
-        if not self.call.answered:  # it may have been, while a session store kept the update
-            self._write(update)
 
     async def _ask(self, title: str, kind: str, options: Sequence[Any]) -> Permission:
         call = announcement(title, kind, identifier=None, status="pending", raw_input=None, locations=())

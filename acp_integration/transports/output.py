@@ -25,10 +25,15 @@ class Output:
 
     What a pipe or a socket has room for is written at once, since waking a thread costs more than the write; a thread
     writes everything else, and is started for it.
+
+    Attributes:
+        broken: set when nobody reads any more.
+        congested: whether more is queued than should be.
     """
 
     def __init__(self, fd: int) -> None:
         self.broken = anyio.Event()
+        self.congested = False
         self._fd = fd
         self._loop: asyncio.AbstractEventLoop | None = None
         self._room_in_peer: Room | None = None
@@ -57,11 +62,6 @@ class Output:
         if not self._tick:
             self._loop.call_soon(self._flush)
         self._tick.append(frame)
-
-    @property
-    def congested(self) -> bool:
-        """Whether more is queued than should be."""
-        return self._queued >= HIGH_WATER and not self._failed
 
     async def drain(self) -> None:
         """Wait until half of what is allowed is queued."""
@@ -138,15 +138,18 @@ class Output:
             self._queue.append(data)
             self._queued += len(data)
             self._condition.notify()
+        self.congested = self._queued >= HIGH_WATER
 
     def _wrote(self, size: int) -> None:
         with self._condition:
             self._queued -= size
+        self.congested = self._queued >= HIGH_WATER
         if self._queued <= HIGH_WATER // 2:
             self._release()
 
     def _break(self) -> None:
         self._failed = True
+        self.congested = False
         self.broken.set()
         self._release()
 

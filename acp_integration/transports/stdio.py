@@ -14,7 +14,7 @@ from acp_integration.transports.guard import StandardStreams
 from acp_integration.transports.input import Input, input_of
 from acp_integration.transports.lines import LineSplitter
 from acp_integration.transports.output import Output
-from acp_integration.transports.transport import Frame, RequestId, TransportKind
+from acp_integration.transports.transport import Flow, Frame, RequestId, TransportKind
 
 INBOX_BYTES: Final = 1024 * 1024
 """Unread input at which no more is read."""
@@ -63,6 +63,10 @@ class StdioTransport:
     def write(self, frame: bytes, session: str | None = None, answers: RequestId | None = None) -> None:  # noqa: ARG002  # one stream for all
         """Queue one line."""
         self._output.write(frame)
+
+    def flow(self, session: str) -> Flow:  # noqa: ARG002  # one stream for all
+        """Who says when to wait for the reader."""
+        return self._output
 
     @property
     def congested(self) -> bool:

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import pytest
 
 from acp_integration import requests
 from acp_integration.cancellation import Cancellation, Cause
+from acp_integration.connection import Connection
 from acp_integration.context.sender import Sender
 from acp_integration.context.turn import PromptContext
 from acp_integration.dispatch import Dispatch
@@ -49,17 +51,28 @@ def admission_at_start(patch: Patch) -> None:
 
 @breakage
 def answer_before_updates(patch: Patch) -> None:
-    write = Sender._write
+    begin = Sender.__init__
 
-    def later(self: Sender, update: bytes) -> None:
-        asyncio.get_running_loop().call_soon(write, self, update)
+    class Late:
+        def __init__(self, connection: Connection) -> None:
+            self.write = partial(asyncio.get_running_loop().call_soon, connection.write)
 
-    patch.setattr(Sender, "_write", later)
+    def lagging(self: Sender, record: Any, peer: Any, turn: Any = None) -> None:
+        begin(self, record, peer, turn)
+        self._connection = cast(Connection, Late(peer.connection))
+
+    patch.setattr(Sender, "__init__", lagging)
 
 
 @breakage
 def late_updates_sent(patch: Patch) -> None:
-    patch.setattr(PromptContext, "write", Sender.write)
+    begin = PromptContext.__init__
+
+    def unbound(self: PromptContext, call: Call, record: Any) -> None:
+        begin(self, call, record)
+        self._turn = None
+
+    patch.setattr(PromptContext, "__init__", unbound)
 
 
 @breakage
