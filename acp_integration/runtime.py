@@ -18,7 +18,7 @@ from acp_integration.faults import CANCELLED, fault_of
 from acp_integration.idleness import close_idle_sessions
 from acp_integration.options import RuntimeOptions
 from acp_integration.peer import Peer
-from acp_integration.transports.transport import Transport
+from acp_integration.transports.transport import Transport, delivery_of, flush_of
 from acp_integration.turns import Call, Turn
 
 logger = logging.getLogger(__name__)
@@ -36,6 +36,7 @@ class AgentRuntime:
         self, agent: BoundAgent, transport: Transport, caller: Caller = LOCAL, options: RuntimeOptions | None = None
     ) -> None:
         self._transport = transport
+        self._flush = flush_of(transport)
         self._options = options or RuntimeOptions()
         self._connection = Connection(transport)
         self._peer = Peer(self._connection, caller, self._options)
@@ -106,6 +107,8 @@ class AgentRuntime:
         with anyio.CancelScope() as self._reading:
             if self._stopping or self._lost:
                 return
+            deliver = delivery_of(self._transport)
+            deliver(self._dispatch.receive)
             try:
                 while frames := await self._transport.receive():
                     for frame in frames:
@@ -113,6 +116,8 @@ class AgentRuntime:
             except ConnectionClosed as error:
                 logger.debug("The transport failed: %s", error)
                 self._lost = True
+            finally:
+                deliver(None)
 
     async def _watch_reader(self) -> None:
         await self._transport.wait_broken()
@@ -171,6 +176,8 @@ class AgentRuntime:
                 raise
         finally:
             signal.detach()
+            if len(self._tasks) == 1:  # nobody else is about to write, so that waiting would gather nothing
+                self._flush()
 
     async def _let_end(self, turn: Turn) -> None:
         """Cancel the turn of a session that is closed, and wait for its answer."""

@@ -60,7 +60,7 @@ class Output:
         if self._failed or self._loop is None or self._finishing:
             return
         if not self._tick:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._tick.append(frame)
 
     async def drain(self) -> None:
@@ -78,7 +78,7 @@ class Output:
 
     async def aclose(self) -> None:
         """Write out what is queued, unless the peer reads nothing of it, and close the descriptor."""
-        self._flush()
+        self.flush()
         with self._condition:
             self._finishing = True
             self._condition.notify()
@@ -107,7 +107,8 @@ class Output:
         assert self._loop is not None
         await self._loop.run_in_executor(None, thread.join, STALL_SECONDS)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what is queued now, not at the end of the tick."""
         if not self._tick or self._failed:
             return
         frames, self._tick = self._tick, []

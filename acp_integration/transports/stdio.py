@@ -5,7 +5,7 @@ The event loop's own pipe transports would refuse files and the null device and 
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from acp_integration.errors import ConnectionClosed
@@ -34,6 +34,7 @@ class StdioTransport:
         self._inbox_bytes = 0
         self._full = False
         self._arrived: asyncio.Future[None] | None = None
+        self._consume: Callable[[Frame], None] | None = None
         self._ended = False
         self._closed = False
 
@@ -45,6 +46,10 @@ class StdioTransport:
         self._output.start(loop)
         self._input = input_of(self._read_fd, loop, self._take)
         self._input.start()
+
+    def deliver(self, consume: Callable[[Frame], None] | None) -> None:
+        """Hand every frame over when it is read, until told None, instead of keeping it for `receive`."""
+        self._consume = consume
 
     async def receive(self) -> Sequence[Frame]:
         """All lines that are here, once there is one; nothing at the end of input."""
@@ -63,6 +68,10 @@ class StdioTransport:
     def write(self, frame: bytes, session: str | None = None, answers: RequestId | None = None) -> None:  # noqa: ARG002  # one stream for all
         """Queue one line."""
         self._output.write(frame)
+
+    def flush(self) -> None:
+        """Write what is queued now, not when the loop comes to it."""
+        self._output.flush()
 
     def flow(self, session: str) -> Flow:  # noqa: ARG002  # one stream for all
         """Who says when to wait for the reader."""
@@ -100,6 +109,10 @@ class StdioTransport:
             frames = self._lines.finish()
             self._ended = True
             self._output.watch_reader()
+        if self._consume is not None and not self._inbox:
+            for frame in frames:
+                self._consume(frame)
+            frames = []
         self._inbox.extend(frames)
         self._inbox_bytes += len(data) if frames else 0
         if self._inbox_bytes > INBOX_BYTES and self._input is not None:

@@ -81,6 +81,25 @@ class Transport(Flow, Protocol):
         ...
 
 
+def flush_of(transport: Transport) -> Callable[[], None]:
+    """What lets a transport send now what it was given: its method `flush`, if it has one.
+
+    A transport that gathers what is written in one pass of the loop has that method, for who knows that nothing more
+    will be written in it.
+    """
+    flush: Callable[[], None] | None = getattr(transport, "flush", None)
+    return _nothing if flush is None else flush
+
+
+def delivery_of(transport: Transport) -> Callable[[Callable[[Frame], None] | None], None]:
+    """What lets a transport hand frames over as they arrive: its method `deliver`, if it has one.
+
+    That method saves the pass of the loop which wakes whoever awaits `receive`; that then returns only at the end.
+    """
+    deliver: Callable[[Callable[[Frame], None] | None], None] | None = getattr(transport, "deliver", None)
+    return _ignore if deliver is None else deliver
+
+
 def flow_of(transport: Transport, session: str) -> Flow:
     """What a sender to a session goes by: the transport, or what its method `flow` gives for the session.
 
@@ -88,3 +107,11 @@ def flow_of(transport: Transport, session: str) -> Flow:
     """
     divided: Callable[[str], Flow] | None = getattr(transport, "flow", None)
     return transport if divided is None else divided(session)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _ignore(_consume: Callable[[Frame], None] | None) -> None:
+    return None
