@@ -85,7 +85,7 @@ class SessionRecord:
     @property
     def options(self) -> dict[str, str | bool]:
         """The values of the config options, by id."""
-        return {option["id"]: option["currentValue"] for option in self.config}
+        return {option["id"]: option["currentValue"] for option in self.config} if self.config else {}
 
     def kept(self) -> dict[str, Any]:
         """What a journal keeps of the session beside its prompts and updates."""

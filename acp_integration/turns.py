@@ -199,7 +199,9 @@ class Turn(Call):
     def settle(self, result: bytes) -> None:
         """Answer with what the handler returned, which is `cancelled` after a cancel whatever it says."""
         causes = self.cancellation.causes
-        if causes & _SESSION_CAUSES:
+        if not causes:
+            self.succeed(result)
+        elif causes & _SESSION_CAUSES:
             self.succeed(_as_cancelled(result))
         elif Cause.CANCEL_REQUEST in causes:
             self.fail(CANCELLED)

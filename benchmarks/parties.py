@@ -68,7 +68,7 @@ def module_command(module: str, *words: str) -> tuple[str, ...]:
     return (sys.executable, "-m", module, *words)
 
 
-PROBE = module_command("acp_integration", "stdio", "examples.agents:ProbeAgent", "--app-dir", str(ROOT))
+ECHO = module_command("acp_integration", "stdio", "benchmarks.agents.ours:EchoAgent", "--app-dir", str(ROOT))
 FASTAPI = module_command("acp_fastapi", "stdio", "examples.fastapi_app.main:app", "--app-dir", str(ROOT))
 DJANGO_DIR = ROOT / "examples" / "django_project"
 DJANGO = module_command("acp_django", "stdio", "--app-dir", str(DJANGO_DIR), "--settings", "project.settings")
@@ -80,7 +80,7 @@ def stdio_parties() -> tuple[StdioParty, ...]:
     # An ES module finds its packages by where it lies itself.
     script = shutil.copy(ROOT / "benchmarks" / "agents" / "npm_sdk.mjs", PEERS / "benchmark_agent.mjs")
     return (
-        StdioParty(OURS, PROBE),
+        StdioParty(OURS, ECHO),
         StdioParty(PYTHON, module_command("benchmarks.agents.python_sdk")),
         StdioParty(NPM, (str(node), str(script))),
     )

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from benchmarks import measures
 from benchmarks.channels import StdioChannel
 from benchmarks.driver import Driver
-from benchmarks.parties import OURS, PROBE, connected, environ, module_command
+from benchmarks.parties import ECHO, OURS, connected, environ, module_command
 from benchmarks.processes import ROOT, Process, free_port
 
 LINES = 25
@@ -40,7 +40,7 @@ def profiled(command: Sequence[str], output: Path) -> tuple[str, ...]:
 
 @contextmanager
 def stdio_agent(output: Path) -> Iterator[tuple[Driver, Process]]:
-    with Process(profiled(PROBE, output), environ()) as process:
+    with Process(profiled(ECHO, output), environ()) as process:
         yield Driver(StdioChannel(process.stdin.fileno(), process.stdout.fileno())), process
 
 
@@ -85,7 +85,7 @@ def _run(driver: Driver, process: Process, drive: Drive) -> None:
 
 
 def _show_imports() -> None:
-    command = (sys.executable, "-X", "importtime", *PROBE[1:])
+    command = (sys.executable, "-X", "importtime", *ECHO[1:])
     for _ in range(2):  # the first compiles
         done = subprocess.run(
             command, check=True, env=environ(), cwd=ROOT, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True

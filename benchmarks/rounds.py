@@ -13,9 +13,9 @@ from benchmarks.parties import (
     CHANNELS,
     DJANGO,
     DJANGO_DIR,
+    ECHO,
     FASTAPI,
     OURS,
-    PROBE,
     PYTHON,
     WEB_PARTIES,
     StdioParty,
@@ -100,7 +100,7 @@ def client(samples: Samples) -> None:
 
 def growth(samples: Samples) -> None:
     """(h) what a prompt costs among many sessions, and among many connections."""
-    with StdioParty(OURS, PROBE).running() as (driver, process):
+    with StdioParty(OURS, ECHO).running() as (driver, process):
         driver.initialize()
         sessions: list[str] = [driver.new_session()]
         measures.warm_up(driver, sessions[0])

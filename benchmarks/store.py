@@ -9,7 +9,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks import measures
-from benchmarks.parties import OURS, PROBE, StdioParty
+from benchmarks.parties import ECHO, OURS, StdioParty
 
 UPDATES, SIZE, ROUNDS = 5000, 20, 7
 BOUND = 2.0
@@ -31,7 +31,7 @@ def main() -> int:
 
 def streamed(store: str) -> float:
     """Seconds of the best of three turns: a process of its own, its first turn not counted."""
-    with StdioParty(OURS, PROBE).running(ACP_AGENT_SESSION_STORE=store) as (driver, process):
+    with StdioParty(OURS, ECHO).running(ACP_AGENT_SESSION_STORE=store) as (driver, process):
         driver.initialize()
         session = driver.new_session()
         measures.streamed(driver, process, session, UPDATES, SIZE)

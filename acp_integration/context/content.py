@@ -1,6 +1,6 @@
 """Reading the content of a prompt."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,10 @@ class SlashCommand:
     argument: str = ""
 
 
-def text_of(blocks: Iterable[Any]) -> str:
+def text_of(blocks: Sequence[Any]) -> str:
     """The text blocks, joined."""
+    if len(blocks) == 1 and type(blocks[0]) is TextContent:  # nearly every prompt
+        return blocks[0].text
     return "".join([block.text for block in blocks if isinstance(block, TextContent)])
 
 
