@@ -4,7 +4,6 @@ import inspect
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any, Final
 
 import anyio
@@ -18,8 +17,8 @@ from acp_integration.assembly import AgentBuilder, AgentFactory
 from acp_integration.binding.annotations import parameters_of
 from acp_integration.discovery import AgentCandidate
 from acp_integration.endpoint.asgi import AcpEndpoint
+from acp_integration.extensions import extensions_of
 from acp_integration.hosts.clients import SharedClients
-from acp_integration.plugins import Plugins
 from acp_integration.transports.selection import require_served
 
 BY_COMMAND: Final[ContextVar[bool]] = ContextVar("acp_fastapi_by_command", default=False)
@@ -40,7 +39,7 @@ class Serving:
     def __init__(self, owner: object, declaration: Declaration, app: FastAPI) -> None:
         self.owner = owner
         self.declaration = declaration
-        plugins = Plugins(declaration.plugins, declaration.settings.host_options().plugins)
+        plugins = extensions_of(declaration.plugins, declaration.settings.host_options().plugins)
         self.clients = SharedClients(declaration.clients, declaration.customizers, plugins)
         self.state: dict[str, Any] = {}
         self.builder: AgentBuilder | None = None
@@ -95,7 +94,9 @@ async def _constructed(candidate: AgentCandidate, resolver: Resolver) -> AsyncIt
     parameters = parameters_of(agent_class.__init__, agent_class)[1:] if made_here else []
     claimed = [parameter for parameter in parameters if resolver.claims(parameter)]
     if not claimed:
-        yield replace(candidate)  # with an instance of its own: each run of the application makes one
+        yield AgentCandidate(
+            candidate.name, candidate.agent_class, candidate.supplier
+        )  # with an instance of its own: each run of the application makes one
         return
     async with resolver.constructed(agent_class, claimed) as instance:
         yield AgentCandidate(candidate.name, agent_class, lambda: instance)

@@ -1,8 +1,9 @@
 """How an agent is declared: `@acp_agent` on a class or function. Declares only, binds nothing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar, overload
+
+import msgspec
 
 from acp_integration.handlers import on
 
@@ -11,8 +12,7 @@ T = TypeVar("T")
 DECLARATION: Final = "__acp_agent__"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentDeclaration:
+class AgentDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     """What `@acp_agent` says about an agent."""
 
     name: str

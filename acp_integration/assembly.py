@@ -14,11 +14,11 @@ from acp_integration.configuration import project_directory
 from acp_integration.discovery import AgentCandidate, resolve
 from acp_integration.errors import ConfigurationError, HandlerError
 from acp_integration.execution import HandlerExecutor, ThreadExecutor, ThreadLimit
+from acp_integration.extensions import Extensions, extensions_of
 from acp_integration.interception import Chain
 from acp_integration.observers import Observers
 from acp_integration.options import RuntimeOptions
 from acp_integration.peer import Peer
-from acp_integration.plugins import Plugins
 from acp_integration.runtime import AgentRuntime
 from acp_integration.sdkagents import SdkAgentClass, is_sdk_agent
 from acp_integration.store import SessionStore
@@ -118,7 +118,7 @@ class AgentBuilder:
 
     def _bind(self) -> BoundAgent:
         agent, instance = _instance_of(self._agent)
-        plugins = Plugins(self.plugins, self._plugin_names)
+        plugins = extensions_of(self.plugins, self._plugin_names)
 
         def with_plugins(given: list[Any], hook: str) -> tuple[Any, ...]:
             return (*given, *plugins.collect(hook, agent=agent))
@@ -143,7 +143,7 @@ class AgentBuilder:
         bound.connected = bind_for
         return bound
 
-    def _handler_executor(self, plugins: Plugins, agent: Any) -> HandlerExecutor:
+    def _handler_executor(self, plugins: Extensions, agent: Any) -> HandlerExecutor:
         if self._executor_name == "none":
             return self._threads()
         if self._executor_name is not None:

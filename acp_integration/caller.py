@@ -1,15 +1,15 @@
 """Who opened a connection, as the framework in front of it found out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
+
+import msgspec
 
 from acp_integration.errors import ConfigurationError
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(msgspec.Struct, frozen=True, eq=False):
     """The HTTP request or WebSocket handshake that opened a connection, as plain values.
 
     Attributes:
@@ -22,13 +22,17 @@ class HttpRequest:
 
     path: str
     query: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     client: tuple[str, int] | None = None
-    scope: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    scope: Mapping[str, Any] = msgspec.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"HttpRequest({self.path!r}, {self.query!r}, {self.headers!r}, {self.client!r})"  # a scope holds anything
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """Whom a connection belongs to.
 
     Attributes:

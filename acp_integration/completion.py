@@ -1,7 +1,8 @@
 """From an agent's own handlers to all it answers: defaults, stored sessions, interceptors, effects, observers."""
 
-from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from acp_integration.binding import BoundAgent
 from acp_integration.capabilities import Initialize
@@ -29,7 +30,7 @@ def complete(agent: BoundAgent, chain: Chain, store: SessionStore | None, *, for
     Raises:
         HandlerError: if what the agent declares does not fit to its handlers.
     """
-    declared = replace(read_declaration(agent.declaration), for_sdk=for_sdk)
+    declared = msgspec.structs.replace(read_declaration(agent.declaration), for_sdk=for_sdk)
     _check(agent, declared)
     handlers = agent.handlers
     if store is not None:

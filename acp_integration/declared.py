@@ -1,7 +1,6 @@
 """What `@acp_agent` was given, in its wire form and checked."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -17,8 +16,7 @@ from acp_integration.wire.session import SessionConfigOption, SessionMode
 Wire = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(msgspec.Struct, frozen=True):
     """The parts of a declaration that clients see, each in its wire form.
 
     Attributes:

@@ -4,10 +4,11 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
 from typing import Any, TypeVar
+
+import msgspec
 
 from acp_integration.agents import declaration_of
 from acp_integration.errors import DiscoveryError, SeveralAgents
@@ -16,8 +17,7 @@ from acp_integration.handlers import marks_of
 Target = str | ModuleType
 
 
-@dataclass(frozen=True)
-class AgentCandidate:
+class AgentCandidate(msgspec.Struct, frozen=True, dict=True):
     """An agent that could be served.
 
     Attributes:

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import os
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from acp_integration import jsonrpc, sdk
 from acp_integration.errors import PeerError, RequestError, TurnCancelled
@@ -13,8 +14,7 @@ from acp_integration.wire.decoding import InvalidParams
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """The error object a request is answered with."""
 
     code: int

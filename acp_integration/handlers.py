@@ -1,8 +1,9 @@
 """The handler decorators: each marks a method as the handler of one protocol method. Marks only, binds nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, overload
+
+import msgspec
 
 from acp_integration.errors import HandlerError
 from acp_integration.wire import methods
@@ -12,8 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 MARKS: Final = "__acp_handlers__"
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerMark:
+class HandlerMark(msgspec.Struct, frozen=True):
     """What `on.*` says about a handler."""
 
     method: str

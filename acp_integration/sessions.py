@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from acp_integration.errors import RequestError
 from acp_integration.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
@@ -51,8 +52,7 @@ class Journal(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False)
-class SessionRecord:
+class SessionRecord(msgspec.Struct, eq=False):
     """One open session; handlers see it through `AcpSession`.
 
     Attributes:
@@ -74,13 +74,13 @@ class SessionRecord:
     mode: str | None = None
     modes: Sequence[Mapping[str, Any]] = ()
     config: Sequence[Mapping[str, Any]] = ()
-    state: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, Any] = msgspec.field(default_factory=dict)
     held: list[bytes] | None = None
     journal: Journal | None = None
     replaying: bool = False
     closed: bool = False
-    tool_calls: set[str] = field(default_factory=set)
-    used: float = field(default_factory=time.monotonic)
+    tool_calls: set[str] = msgspec.field(default_factory=set)
+    used: float = msgspec.field(default_factory=time.monotonic)
 
     @property
     def options(self) -> dict[str, str | bool]:

@@ -2,11 +2,11 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
 import anyio.to_thread
+import msgspec
 
 from acp_integration import sdk
 from acp_integration.binding.faults import HandlerSite
@@ -18,8 +18,7 @@ from acp_integration.context.invocation import Invocation
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentPlan:
+class ArgumentPlan(msgspec.Struct, frozen=True):
     """What supplies the arguments of one handler.
 
     Attributes:

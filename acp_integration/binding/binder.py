@@ -12,8 +12,9 @@ from collections.abc import (
     Iterable,
     Iterator,
 )
-from dataclasses import dataclass
 from typing import Any, Final, get_args, get_origin
+
+import msgspec
 
 from acp_integration import sdk
 from acp_integration.agents import declaration_of
@@ -39,8 +40,7 @@ _STREAMS: Final = (*_ASYNC_STREAMS, Generator, Iterable, Iterator)
 _UNANNOTATED: Final = (inspect.Signature.empty, Any, object)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent's handlers are bound with."""
 
     executor: HandlerExecutor

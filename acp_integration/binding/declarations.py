@@ -3,8 +3,9 @@
 import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from acp_integration.binding.faults import HandlerSite, site_of
 from acp_integration.errors import HandlerError
@@ -12,8 +13,7 @@ from acp_integration.handlers import HandlerMark, marks_of
 from acp_integration.wire import methods
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredHandler:
+class DeclaredHandler(msgspec.Struct, frozen=True):
     """One function that handles one method.
 
     Attributes:

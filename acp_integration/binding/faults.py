@@ -1,14 +1,14 @@
 """What is wrong with a handler, said so that it can be put right."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from acp_integration.errors import HandlerError
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerSite:
+class HandlerSite(msgspec.Struct, frozen=True):
     """Where a handler stands.
 
     Attributes:

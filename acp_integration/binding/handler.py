@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from acp_integration.agents import AgentDeclaration
 from acp_integration.context.invocation import Invocation
@@ -67,8 +68,7 @@ class AnsweringHandler(BoundHandler):
         """The JSON of what `invoke` returned, or of what an interceptor put in its place."""
 
 
-@dataclass(slots=True)
-class BoundAgent:
+class BoundAgent(msgspec.Struct):
     """An agent ready to serve any number of connections.
 
     Attributes:
@@ -81,8 +81,8 @@ class BoundAgent:
     """
 
     declaration: AgentDeclaration
-    handlers: dict[str, BoundHandler] = field(default_factory=dict)
-    prompt_mark: HandlerMark = field(default_factory=lambda: HandlerMark(methods.SESSION_PROMPT))
+    handlers: dict[str, BoundHandler] = msgspec.field(default_factory=dict)
+    prompt_mark: HandlerMark = msgspec.field(default_factory=lambda: HandlerMark(methods.SESSION_PROMPT))
     uses_sdk: bool = False
     connected: "Callable[[Peer], BoundAgent] | None" = None
     opened: Callable[[Peer], object] = _nobody

@@ -1,10 +1,11 @@
 """What the protocol itself supplies: contexts, the request, its fields, an extension's params."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from inspect import Parameter
 from typing import Any, Final, get_origin
+
+import msgspec
 
 from acp_integration import sdk
 from acp_integration.binding import annotations
@@ -45,8 +46,7 @@ class Kind(Enum):
     SESSION = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Supplied:
+class Supplied(msgspec.Struct, frozen=True):
     """What gives the value of a parameter, and what kind of value it is."""
 
     get: Callable[[Invocation], Any]

@@ -50,7 +50,8 @@ def parser_for(program: Program, arguments: Sequence[str] = ()) -> argparse.Argu
         epilog=f"example: {program.name} {_example(names[0] if len(names) == 1 else 'ask', program)}",
         allow_abbrev=False,
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    # Without a name of its own argparse would format the usage, to no use but for the time that takes.
+    commands = parser.add_subparsers(prog=program.name, dest="command", required=True, metavar="COMMAND")
     for name in names:
         _add_command(commands, name, program)
     return parser

@@ -3,8 +3,9 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from acp_integration.assembly import AgentBuilder, AgentFactory
 from acp_integration.caller import LOCAL, Caller
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from acp_integration.settings import AcpAgentSettings, AcpClientSettings
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(msgspec.Struct, frozen=True):
     """An agent whose application is started, so that connections can be made.
 
     Attributes:
@@ -32,7 +32,7 @@ class Served:
     caller: Caller = LOCAL
     builder: AgentBuilder | None = None
     settings: "AcpAgentSettings | None" = None
-    origins: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Program(Protocol):

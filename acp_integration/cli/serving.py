@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from importlib import import_module
 from typing import Final
 
 import anyio
@@ -18,7 +19,6 @@ from acp_integration.runtime import AgentRuntime
 from acp_integration.transports.guard import StandardStreams
 from acp_integration.transports.selection import require_served
 from acp_integration.transports.stdio import stdio_transport
-from acp_integration.transports.trace import TracedTransport
 from acp_integration.transports.transport import Transport
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,10 @@ class _Server:
 
     def _transport(self, served: Served) -> Transport:
         transport = stdio_transport(self._streams, served.options.max_message_size)
-        return transport if self._trace is None else TracedTransport(transport, self._trace)
+        if self._trace is None:
+            return transport
+        traced: Transport = import_module("acp_integration.transports.trace").TracedTransport(transport, self._trace)
+        return traced
 
     def _stop(self, number: signal.Signals) -> None:
         if self._signal is not None:

@@ -1,11 +1,12 @@
 """Files as a source. They are named, or looked for beside a project; the working directory is never looked at."""
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from acp_integration.configuration.keys import canonical
 from acp_integration.errors import ConfigurationError
@@ -15,6 +16,8 @@ Files = FilePath | Iterable[FilePath]
 
 OWN_FILE = "acp.toml"
 PROJECT_FILE = "pyproject.toml"
+# Nearly no project has a table of ours, and the parser is slow to import. A key may be written with escapes, too.
+_MAY_BE_OURS: Final = re.compile(r"\bacp\b|\\[uU]")
 
 
 def expand(files: Files) -> tuple[Path, ...]:
@@ -49,7 +52,10 @@ def read_toml(path: Path, root: str) -> Mapping[str, Any]:
         ConfigurationError: if the file is not TOML.
     """
     try:
-        document: dict[str, Any] = import_module("tomllib").loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if path.name == PROJECT_FILE and not _MAY_BE_OURS.search(text):
+            return {}
+        document: dict[str, Any] = import_module("tomllib").loads(text)
     except (ValueError, OSError) as error:
         raise ConfigurationError(f"{path} cannot be read as TOML: {error}") from error
     if path.name == PROJECT_FILE:

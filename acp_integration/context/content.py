@@ -1,14 +1,14 @@
 """Reading the content of a prompt."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from acp_integration.wire.content import TextContent
 
 
-@dataclass(frozen=True, slots=True)
-class SlashCommand:
+class SlashCommand(msgspec.Struct, frozen=True):
     """A prompt that is a command.
 
     Attributes:

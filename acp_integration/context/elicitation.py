@@ -1,9 +1,10 @@
 """Questions to the person at the client: a form to fill in, or a page to visit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 from uuid import uuid4
+
+import msgspec
 
 from acp_integration.context.capabilities import require
 from acp_integration.errors import TurnCancelled
@@ -17,8 +18,7 @@ from acp_integration.wire.decoding import decode_result
 Action = Literal["accept", "decline", "cancel"]
 
 
-@dataclass(frozen=True, slots=True)
-class Elicitation:
+class Elicitation(msgspec.Struct, frozen=True):
     """How a person answered.
 
     Attributes:

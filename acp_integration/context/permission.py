@@ -1,8 +1,9 @@
 """Asking a person whether something may be done, or which of several things."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from acp_integration.errors import RequestError, TurnCancelled
 from acp_integration.jsonrpc import INTERNAL_ERROR, encode
@@ -21,8 +22,7 @@ YES_OR_NO: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(msgspec.Struct, frozen=True):
     """What a person decided.
 
     Attributes:

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -21,16 +20,14 @@ from acp_integration.wire.decoding import decode_result
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ExitStatus:
+class ExitStatus(msgspec.Struct, frozen=True):
     """How a command ended: with an exit code, or by a signal."""
 
     exit_code: int | None = None
     signal: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     """What a command has written.
 
     Attributes:
@@ -90,8 +87,7 @@ class Terminal:
         return encode({"sessionId": self._call.session_id, "terminalId": self.id})
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """What to run, and how."""
 
     program: str

@@ -3,9 +3,10 @@
 import ipaddress
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from acp_integration.caller import Caller
 from acp_integration.endpoint.exchange import Refusal, Scope, header_values, http_request
@@ -27,7 +28,7 @@ _FORWARDED: Final = ("x-forwarded-for", "x-real-ip", "forwarded")
 
 def opened_by(scope: Scope, caller: Caller) -> Caller:
     """The caller, with the request that opens a connection for it."""
-    return caller if caller.http is not None else replace(caller, http=http_request(scope))
+    return caller if caller.http is not None else msgspec.structs.replace(caller, http=http_request(scope))
 
 
 class Admission:

@@ -10,8 +10,8 @@ from acp_integration.client.client import AcpClient
 from acp_integration.configuration.files import Files
 from acp_integration.configuration.gathering import gather
 from acp_integration.errors import ConfigurationError
+from acp_integration.extensions import Extensions, extensions_of
 from acp_integration.hosts.client import AcpClientHost
-from acp_integration.plugins import Plugins
 from acp_integration.settings.client import AcpClientSettings
 from acp_integration.transports.selection import select_client_transport
 
@@ -35,10 +35,10 @@ class SharedClients:
         self,
         settings: Mapping[str, AcpClientSettings],
         customizers: Iterable[Callable[[ClientBuilder], object]] = (),
-        plugins: Plugins | None = None,
+        plugins: Extensions | None = None,
     ) -> None:
         self._settings = settings
-        self._plugins = plugins or Plugins()
+        self._plugins = plugins or extensions_of()
         self._customizers = tuple(customizers)
         self._hosts = {name: self._build(name) for name in settings}
 

@@ -28,7 +28,7 @@ class MemoryStore:
 
     async def create(self, session: StoredSession) -> "MemoryJournal":
         """Keep a new session; who created it holds it."""
-        kept = _Kept(dataclasses.replace(_copied(session), updated_at=_now()))
+        kept = _Kept(msgspec.structs.replace(_copied(session), updated_at=_now()))
         self._kept[session.id] = kept
         while len(self._kept) > self._most:
             del self._kept[next(iter(self._kept))]
@@ -144,7 +144,7 @@ class MemoryJournal:
         """Keep what changed of the session beside its updates."""
         if changes and self._holds():
             copied = msgspec.json.decode(msgspec.json.encode(changes))
-            self._kept.session = dataclasses.replace(self._kept.session, updated_at=_now(), **copied)
+            self._kept.session = msgspec.structs.replace(self._kept.session, updated_at=_now(), **copied)
             self._touch(self._kept)
 
     async def history(self) -> Sequence[Mapping[str, Any]]:
@@ -162,7 +162,7 @@ class MemoryJournal:
 
 def _copied(session: StoredSession) -> StoredSession:
     """A session that shares no state with another one, as if it had been written and read."""
-    return dataclasses.replace(session, state=msgspec.json.decode(msgspec.json.encode(session.state)))
+    return msgspec.structs.replace(session, state=msgspec.json.decode(msgspec.json.encode(session.state)))
 
 
 def _now() -> str:

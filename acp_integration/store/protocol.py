@@ -1,14 +1,14 @@
 """What keeps sessions: the seam behind `session-store`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from acp_integration.sessions import Journal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSession:
+class StoredSession(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of a session beside its prompts and updates.
 
     Attributes:
@@ -25,12 +25,11 @@ class StoredSession:
     title: str | None = None
     updated_at: str | None = None
     mode: str | None = None
-    options: Mapping[str, str | bool] = field(default_factory=dict)
-    state: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, str | bool] = msgspec.field(default_factory=dict)
+    state: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """Some sessions, newest first, and the cursor of the next page if there is one."""
 
     sessions: Sequence[StoredSession]

@@ -6,11 +6,10 @@ Imports next to nothing, because it has to run first.
 import contextlib
 import os
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class StandardStreams:
+class StandardStreams(NamedTuple):
     """Private copies of the process's standard input and output; child processes do not inherit them."""
 
     read_fd: int

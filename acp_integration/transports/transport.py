@@ -1,15 +1,15 @@
 """What every transport offers: frames in, frames out. It knows nothing of sessions, turns or handlers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+import msgspec
 
 TransportKind = Literal["stdio", "websocket", "http", "memory"]
 RequestId = int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Oversize:
+class Oversize(msgspec.Struct, frozen=True):
     """Stands in the place of a frame that was larger than allowed and therefore dropped unread.
 
     Attributes:

@@ -1,5 +1,7 @@
 """An editor waits for the start of an agent, so starting and answering a prompt loads nothing slow."""
 
+import dataclasses
+import importlib
 import json
 import re
 import sys
@@ -7,7 +9,7 @@ from typing import Any
 
 import pytest
 
-SLOW = {"acp", "pydantic", "pydantic_settings", "fastapi", "starlette", "django"}
+SLOW = {"acp", "pydantic", "pydantic_settings", "fastapi", "starlette", "django", "pluggy"}
 AGENT = ("-X", "importtime", "-m", "acp_integration", "stdio", "examples.agents:ProbeAgent")
 IMPORT_LINE = re.compile(r"^import time:.*\|\s*([\w.]+)$", re.MULTILINE)
 
@@ -39,3 +41,15 @@ def test_a_prompt_is_answered_without_the_sdk_the_settings_library_or_a_framewor
     assert answer["stopReason"] == "end_turn"
     assert "acp_integration.runtime" in modules
     assert not {module.partition(".")[0] for module in modules} & SLOW
+
+
+def test_what_a_start_imports_defines_no_dataclass(conversation):
+    """Each compiles its methods at every start, at forty times the cost of a struct."""
+    _, modules = conversation
+    assert not [
+        f"{name}.{declared.__name__}"
+        for name in sorted(modules)
+        if name.startswith("acp_integration.")
+        for declared in vars(importlib.import_module(name)).values()
+        if isinstance(declared, type) and declared.__module__ == name and dataclasses.is_dataclass(declared)
+    ]

@@ -276,6 +276,17 @@ def test_a_file_that_is_no_toml_is_an_error(tmp_path, content):
     assert line.startswith(f"{tmp_path / 'acp.toml'} cannot be read as TOML: ")
 
 
+def test_a_project_file_without_our_name_is_not_read_at_all(tmp_path):
+    write(tmp_path / "pyproject.toml", '[project]\nname = "acp_agents"\nthis is no TOML')
+    assert agent(files=tmp_path) == AcpAgentSettings()
+
+
+@pytest.mark.parametrize("table", ["[tool.acp.agent]", "[ tool . 'acp' . agent ]", '[tool."\\u0061cp".agent]'])
+def test_a_project_file_with_our_name_is_read_however_it_is_spelled(tmp_path, table):
+    write(tmp_path / "pyproject.toml", f"{table}\nsync-threads = 2")
+    assert agent(files=tmp_path).sync_threads == 2
+
+
 def test_named_clients_are_read_from_files(tmp_path):
     write(tmp_path / "acp.toml", "[clients.My_Agent.transport.stdio]\ncommand = 'x'\nenv = {Key = 'v'}")
     found = AcpClientSettings.load_named(environ={}, files=tmp_path)
