@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Warning  # noqa: A004  # Django's own name
+from django.core.checks import CheckMessage, Error, Warning  # noqa: A004  # Django's own name
 from django.http.request import validate_host
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils.module_loading import import_string
@@ -16,6 +17,7 @@ from acp_django.faults import agent_errors, settings_errors
 from acp_django.views import is_acp_view
 from acp_integration.endpoint.origin import ListedOrigins
 
+_SDK: Final = "agent-client-protocol"
 _DEPTH: Final = 5  # routers in routers in front of the wrapper
 _WITHOUT_ASGI: Final = "acp_django.urls is included, but there is no ASGI_APPLICATION: under WSGI the agent answers 501"
 _WITHOUT_WRAPPER: Final = (
@@ -36,11 +38,18 @@ def check_project(app_configs: Any, **_: Any) -> list[CheckMessage]:
     if bad_settings:
         return bad_settings
     served = [*_application(), *_admission(), *_workers()] if _endpoint_is_routed() else []
-    return [*served, *agent_errors()]
+    return [*served, *_sdk(), *agent_errors()]
 
 
 def _warning(number: int, text: str) -> CheckMessage:
     return Warning(text, id=f"acp_django.W{number:03}")
+
+
+def _sdk() -> Iterator[CheckMessage]:
+    installed = version(_SDK)
+    numbers = tuple(int(part) if part.isdecimal() else 0 for part in installed.split(".")[:3])
+    if not (0, 12, 1) <= numbers < (2,):
+        yield Error(f"{_SDK} {installed} is installed, and {_SDK}>=0.12.1,<2 is needed", id="acp_django.E003")
 
 
 def _application() -> Iterator[CheckMessage]:

@@ -61,7 +61,7 @@ def loaded() -> tuple["AcpAgentSettings | None", Mapping[str, str]]:
 
 
 def agent_settings() -> "AcpAgentSettings | None":
-    """What is set for the agent, or None if nothing is: then the settings library need not be imported."""
+    """What is set for the agent, or None if nothing is: then no settings are made."""
     return loaded()[0]
 
 

@@ -5,7 +5,6 @@ Apart from the warnings, so that a command that serves stdio imports neither the
 
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +16,6 @@ from acp_integration.configuration.gathering import gather
 from acp_integration.errors import ConfigurationError, DiscoveryError, HandlerError, SeveralAgents
 
 AGENT_COMMANDS: Final = frozenset({"check", "runserver", "acp", "acp_stdio"})
-_SDK: Final = "agent-client-protocol"
 _AGENT_ERRORS: Final[dict[type[DiscoveryError], int]] = {SeveralAgents: 4, HandlerError: 6}
 
 
@@ -32,8 +30,8 @@ def settings_errors() -> list[CheckMessage]:
 
 
 def agent_errors() -> list[CheckMessage]:
-    """What is wrong with the agent, which is imported for it, and with what it needs; the settings must be fine."""
-    return [*_sdk(), *(_agent() if conf.host_options().enabled and _agent_matters() else ())]
+    """What is wrong with the agent, which is imported for it; the settings must be fine."""
+    return [*_agent()] if conf.host_options().enabled and _agent_matters() else []
 
 
 def _error(number: int, text: object) -> CheckMessage:
@@ -53,13 +51,6 @@ def _bad_paths() -> Iterator[CheckMessage]:
             conf.objects(key)
         except ImportError as error:
             yield _error(2, f"settings.ACP[{key!r}] cannot be imported: {error}")
-
-
-def _sdk() -> Iterator[CheckMessage]:
-    installed = version(_SDK)
-    numbers = tuple(int(part) if part.isdecimal() else 0 for part in installed.split(".")[:3])
-    if not (0, 12, 1) <= numbers < (2,):
-        yield _error(3, f"{_SDK} {installed} is installed, and {_SDK}>=0.12.1,<2 is needed")
 
 
 def _agent() -> Iterator[CheckMessage]:

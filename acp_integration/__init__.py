@@ -27,7 +27,7 @@ __all__ = [
     "publish",
 ]
 
-# Each name costs only what it needs: the settings library alone is as slow to import as all the rest.
+# Each name costs only what it needs: an editor waits for the start of an agent.
 _HOMES = {
     "AcpAgentSettings": "settings",
     "AcpClient": "client",

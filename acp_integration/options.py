@@ -1,6 +1,6 @@
 """The numbers a runtime and an endpoint work with, each default decided here and nowhere else.
 
-Durations are seconds, sizes are bytes; None means no limit. Light on purpose: serving needs no settings library.
+Durations are seconds, sizes are bytes; None means no limit. Light on purpose: serving needs no settings classes.
 """
 
 from typing import Final

@@ -68,7 +68,7 @@ def start(arguments: Sequence[str], streams: StandardStreams | None) -> int:
 def load_settings(
     mapping: Mapping[str, Any] | None = None, files: Sequence[Path] = ()
 ) -> tuple[Any, Mapping[str, str]]:
-    """The agent's settings and where each was set; None if nothing is, which saves importing the settings library."""
+    """The agent's settings and where each was set; None if nothing is, which saves importing their classes."""
     if not anything_set(mapping, files=files):
         return None, {}
     loaded = acp_integration.AcpAgentSettings.load_with_origins(mapping, files=files)

@@ -1,30 +1,52 @@
 """The types of settings fields: what a value is in Python, how its text is read, and how the documentation calls it."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, SecretStr, SerializationInfo
+import msgspec
 
 from acp_integration.configuration import addresses, quantities, values
 
 MASK = "**********"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """Stands among the annotations of a field and says what the field holds.
 
     Attributes:
         label: what the documentation calls it.
+        read: makes the value of what somebody wrote; raises `Invalid`, or `InvalidEntries`.
         table: whether the field holds entries under keys that the user chooses.
         secret: whether its value must never be shown.
     """
 
     label: str
+    read: Callable[[Any], Any]
     table: bool = False
     secret: bool = False
+
+
+class SecretText:
+    """Text that is shown nowhere by accident."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get_secret_value(self) -> str:
+        """The text itself."""
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SecretText) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return MASK
 
 
 class Secrets(Mapping[str, str]):
@@ -55,45 +77,50 @@ class Secrets(Mapping[str, str]):
         return dict.fromkeys(self._entries, MASK)
 
 
-def _dumped(entries: Secrets, info: SerializationInfo) -> Any:
-    return entries.masked() if info.mode == "json" else entries
+def _secret(value: Any) -> SecretText:
+    held = value.get_secret_value() if hasattr(value, "get_secret_value") else value
+    if not isinstance(held, str):
+        raise values.Invalid("text")
+    return SecretText(held)
 
 
-def _table(value: object) -> object:
+def _table(value: Any) -> Secrets:
+    if isinstance(value, Secrets):
+        return value
     if not isinstance(value, Mapping):
         raise values.Invalid("a JSON object")
-    return value
+    read: dict[str, str] = {}
+    wrong: dict[tuple[str, ...], values.Invalid] = {}
+    for name, written in value.items():
+        try:
+            read[str(name)] = values.entry_text(written)
+        except values.Invalid as error:
+            wrong[(str(name),)] = error
+    if wrong:
+        raise values.InvalidEntries(wrong)
+    return Secrets(read)
 
 
-Flag = Annotated[bool, BeforeValidator(values.boolean), Kind("true or false")]
-Text = Annotated[str, BeforeValidator(values.text), Kind("text")]
-Number = Annotated[int, BeforeValidator(values.positive_integer), Kind("integer above 0")]
-Port = Annotated[int, BeforeValidator(values.port), Kind("port")]
-Size = Annotated[int, BeforeValidator(quantities.size), Kind("size")]
-Duration = Annotated[timedelta, BeforeValidator(quantities.duration), Kind("duration")]
-PositiveDuration = Annotated[timedelta, BeforeValidator(quantities.positive_duration), Kind("duration above 0")]
-Items = Annotated[tuple[str, ...], BeforeValidator(values.items), Kind("list")]
-Names = Annotated[tuple[str, ...], BeforeValidator(values.names), Kind("list of names")]
-Origins = Annotated[tuple[str, ...], BeforeValidator(addresses.origins), Kind("list of origins")]
-Hosts = Annotated[tuple[str, ...], BeforeValidator(addresses.hosts), Kind("list of hosts")]
-Directories = Annotated[tuple[str, ...], BeforeValidator(addresses.directories), Kind("list of absolute paths")]
-EndpointPath = Annotated[str, BeforeValidator(addresses.endpoint_path), Kind("path")]
-WebSocketUri = Annotated[str, BeforeValidator(addresses.websocket_uri), Kind("ws or wss URI")]
-HttpUri = Annotated[str, BeforeValidator(addresses.http_uri), Kind("http or https URI")]
-SessionStore = Annotated[
-    str, BeforeValidator(values.session_store), Kind("`none`, `memory:`, `sqlite:///path` or `django`")
-]
-ExecutorName = Annotated[str, BeforeValidator(values.executor_name), Kind("`none` or `module:name`")]
+Flag = Annotated[bool, Kind("true or false", values.boolean)]
+Text = Annotated[str, Kind("text", values.text)]
+Number = Annotated[int, Kind("integer above 0", values.positive_integer)]
+Port = Annotated[int, Kind("port", values.port)]
+Size = Annotated[int, Kind("size", quantities.size)]
+Duration = Annotated[timedelta, Kind("duration", quantities.duration)]
+PositiveDuration = Annotated[timedelta, Kind("duration above 0", quantities.positive_duration)]
+Items = Annotated[tuple[str, ...], Kind("list", values.items)]
+Names = Annotated[tuple[str, ...], Kind("list of names", values.names)]
+Origins = Annotated[tuple[str, ...], Kind("list of origins", addresses.origins)]
+Hosts = Annotated[tuple[str, ...], Kind("list of hosts", addresses.hosts)]
+Directories = Annotated[tuple[str, ...], Kind("list of absolute paths", addresses.directories)]
+EndpointPath = Annotated[str, Kind("path", addresses.endpoint_path)]
+WebSocketUri = Annotated[str, Kind("ws or wss URI", addresses.websocket_uri)]
+HttpUri = Annotated[str, Kind("http or https URI", addresses.http_uri)]
+SessionStore = Annotated[str, Kind("`none`, `memory:`, `sqlite:///path` or `django`", values.session_store)]
+ExecutorName = Annotated[str, Kind("`none` or `module:name`", values.executor_name)]
 TransportType = Annotated[
     Literal["stdio", "websocket", "http"],
-    BeforeValidator(values.transport_type),
-    Kind("`stdio`, `websocket` or `http`"),
+    Kind("`stdio`, `websocket` or `http`", values.transport_type),
 ]
-Secret = Annotated[SecretStr, Kind("secret text", secret=True)]
-SecretTable = Annotated[
-    Mapping[str, Annotated[str, BeforeValidator(values.entry_text)]],
-    BeforeValidator(_table),
-    AfterValidator(Secrets),
-    PlainSerializer(_dumped),
-    Kind("secret text by name", table=True, secret=True),
-]
+Secret = Annotated[SecretText, Kind("secret text", _secret, secret=True)]
+SecretTable = Annotated[Mapping[str, str], Kind("secret text by name", _table, table=True, secret=True)]

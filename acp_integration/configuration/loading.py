@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+import msgspec
 
+from acp_integration.configuration.fields import Section
 from acp_integration.configuration.keys import Path, canonical, dotted, prefix_path
 from acp_integration.configuration.kinds import MASK
 from acp_integration.configuration.merging import Merge, Winner
@@ -15,15 +15,15 @@ from acp_integration.configuration.places import Places
 from acp_integration.configuration.schema import Key, schema_of
 from acp_integration.configuration.shown import shown
 from acp_integration.configuration.sources import Entry, Source, mapping_source
+from acp_integration.configuration.values import Invalid, InvalidEntries
 from acp_integration.errors import ConfigurationError, UnknownKey
 
 logger = logging.getLogger(__name__)
 
-S = TypeVar("S", bound=BaseModel)
+S = TypeVar("S", bound=Section)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded(Generic[S]):
+class Loaded(msgspec.Struct, Generic[S], frozen=True):
     """Settings, and for each key that was set the place it came from.
 
     Attributes:
@@ -72,9 +72,11 @@ def _name(entry: Entry) -> str:
 
 def _of(sources: Sequence[Source], name: str) -> list[Source]:
     return [
-        replace(
+        msgspec.structs.replace(
             source,
-            entries=tuple(replace(entry, path=entry.path[1:]) for entry in source.entries if _name(entry) == name),
+            entries=tuple(
+                msgspec.structs.replace(entry, path=entry.path[1:]) for entry in source.entries if _name(entry) == name
+            ),
         )
         for source in sources
     ]
@@ -95,7 +97,7 @@ class _Reading(Generic[S]):
         self.settings: S | None = None
         try:
             self.settings = settings(**self.merge.nested())
-        except ValidationError as error:
+        except InvalidEntries as error:
             self.invalid = _lines(error, self.merge)
 
     def loaded(self) -> Loaded[S]:
@@ -109,18 +111,15 @@ def _origin(winner: Winner) -> str:
     return f"environment ({winner.entry.spelled})" if winner.source.name == "environment" else winner.source.name
 
 
-def _lines(error: ValidationError, merge: Merge) -> list[str]:
+def _lines(error: InvalidEntries, merge: Merge) -> list[str]:
     by_location = {merge.schema.location(path): path for path in merge.winners}
-    problems = ((problem, by_location[tuple(map(str, problem["loc"]))]) for problem in error.errors(include_url=False))
+    problems = ((problem, by_location[location]) for location, problem in error.problems.items())
     return [_line(problem, merge.winners[path], merge.schema.key(path)) for problem, path in problems]
 
 
-def _line(problem: Mapping[str, Any], winner: Winner, key: Key) -> str:
-    cause = problem.get("ctx", {}).get("error")
-    expected = getattr(cause, "what", None) or "text"
-    culprit = getattr(cause, "culprit", None)
-    value = MASK if key.kind.secret else shown(winner.entry.value if culprit is None else culprit)
-    return winner.source.locate(f"{winner.entry.spelled}={value} is not {expected}")
+def _line(problem: Invalid, winner: Winner, key: Key) -> str:
+    value = MASK if key.kind.secret else shown(winner.entry.value if problem.culprit is None else problem.culprit)
+    return winner.source.locate(f"{winner.entry.spelled}={value} is not {problem.what}")
 
 
 def _complain(readings: Iterable[_Reading[S]]) -> None:

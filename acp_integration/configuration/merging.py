@@ -1,8 +1,9 @@
 """One merge of all sources: which value wins, where it came from, and what is wrong with the keys themselves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from acp_integration.configuration.keys import Path, canonical, canonical_path, dotted, environment_name
 from acp_integration.configuration.kinds import MASK
@@ -11,16 +12,14 @@ from acp_integration.configuration.shown import shown
 from acp_integration.configuration.sources import SECTIONS, Entry, Source, json_object
 
 
-@dataclass(frozen=True, slots=True)
-class Winner:
+class Winner(msgspec.Struct, frozen=True):
     """The entry that decides a key, and its source."""
 
     entry: Entry
     source: Source
 
 
-@dataclass(slots=True)
-class Merge:
+class Merge(msgspec.Struct):
     """The sources of one settings object, added in order of precedence.
 
     Attributes:
@@ -32,10 +31,10 @@ class Merge:
 
     schema: Schema
     prefix: Path
-    winners: dict[Path, Winner] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    unknown: dict[str, str] = field(default_factory=dict)
-    ignored: dict[str, str] = field(default_factory=dict)
+    winners: dict[Path, Winner] = msgspec.field(default_factory=dict)
+    problems: list[str] = msgspec.field(default_factory=list)
+    unknown: dict[str, str] = msgspec.field(default_factory=dict)
+    ignored: dict[str, str] = msgspec.field(default_factory=dict)
 
     def add_all(self, sources: Sequence[Source]) -> "Merge":
         """Add every source, the strongest first."""

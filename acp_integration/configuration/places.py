@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from acp_integration.configuration.environment import environment_source, named_environment_source
 from acp_integration.configuration.files import Files, expand, is_environment_file, read_toml
@@ -12,8 +13,7 @@ from acp_integration.configuration.schema import Schema
 from acp_integration.configuration.sources import Source, arguments_source, mapping_source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(msgspec.Struct, frozen=True, kw_only=True):
     """Everything settings may come from.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Whether anything is set at all, found out without the cost of the settings library."""
+"""Whether anything is set at all, found out without making settings: most starts have none."""
 
 import os
 from collections.abc import Mapping

@@ -1,20 +1,18 @@
 """What keys a settings class has, found by walking its fields."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
+import msgspec
 
+from acp_integration.configuration.fields import Section, fields_of
 from acp_integration.configuration.keys import Path, canonical, canonical_path
 from acp_integration.configuration.kinds import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """One thing that can be set.
 
     Attributes:
@@ -30,8 +28,7 @@ class Key:
     unset: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(msgspec.Struct, frozen=True):
     """All keys of one settings class.
 
     Attributes:
@@ -77,24 +74,18 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 @lru_cache(maxsize=16)
-def schema_of(settings: type[BaseModel]) -> Schema:
+def schema_of(settings: type[Section]) -> Schema:
     """The schema of a settings class."""
     keys = {key.path: key for key in _walk(settings, ())}
     sections = frozenset(path[:length] for path in keys for length in range(1, len(path)))
     return Schema(keys, sections)
 
 
-def _walk(section: type[BaseModel], path: Path) -> Iterator[Key]:
-    for name, field in section.model_fields.items():
-        inner = (*path, canonical(name))
-        annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield from _walk(annotation, inner)
+def _walk(section: type[Section], path: Path) -> Iterator[Key]:
+    for field in fields_of(section):
+        inner = (*path, canonical(field.name))
+        if field.section is not None:
+            yield from _walk(field.section, inner)
         else:
-            yield Key(inner, _kind_of(field), field.description or "", field.get_default(call_default_factory=True))
-
-
-def _kind_of(field: FieldInfo) -> Kind:
-    # The metadata of an optional field stands at the member of its union, not at the field.
-    inner = [mark for argument in get_args(field.annotation) for mark in getattr(argument, "__metadata__", ())]
-    return next(mark for mark in (*field.metadata, *inner) if isinstance(mark, Kind))
+            assert field.kind is not None
+            yield Key(inner, field.kind, field.meaning, field.default)

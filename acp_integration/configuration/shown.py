@@ -5,9 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from pydantic import SecretStr
-
-from acp_integration.configuration.kinds import MASK, Secrets
+from acp_integration.configuration.kinds import MASK, Secrets, SecretText
 
 _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
 _STEPS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
@@ -20,7 +18,7 @@ def shown(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, timedelta):
         return duration_text(value.total_seconds())
-    if isinstance(value, SecretStr):
+    if isinstance(value, SecretText):
         return MASK
     if isinstance(value, Secrets):
         return ", ".join(f"{name}={MASK}" for name in value)

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from acp_integration.configuration.keys import Path, canonical_path
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One value that somebody wrote.
 
     Attributes:
@@ -23,8 +23,7 @@ class Entry:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """The entries of one place, all under one prefix.
 
     Attributes:

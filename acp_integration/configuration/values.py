@@ -24,6 +24,18 @@ class Invalid(ValueError):
         self.culprit = culprit
 
 
+class InvalidEntries(ValueError):
+    """Several values that cannot be read.
+
+    Attributes:
+        problems: what is wrong with each, by the names of fields and entries that lead to it.
+    """
+
+    def __init__(self, problems: Mapping[tuple[str, ...], Invalid]) -> None:
+        super().__init__("; ".join(f"{'.'.join(path)}: {problem}" for path, problem in problems.items()))
+        self.problems = problems
+
+
 def text(value: Any) -> str:
     """Text or a path, trimmed."""
     if isinstance(value, str | os.PathLike):

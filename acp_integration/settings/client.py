@@ -1,10 +1,9 @@
 """The settings of a client that drives an agent."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field
-
+from acp_integration.configuration.fields import Section
 from acp_integration.configuration.files import Files
 from acp_integration.configuration.kinds import (
     Duration,
@@ -22,56 +21,52 @@ from acp_integration.configuration.kinds import (
 from acp_integration.configuration.loading import read_named
 from acp_integration.configuration.places import Places
 from acp_integration.options import ClientOptions
-from acp_integration.settings.sections import Section, Settings, options_of
+from acp_integration.settings.sections import Settings, options_of
 
 
-class Stdio(Section):
+class Stdio(Section, frozen=True, kw_only=True):
     """An agent that is started as a child process."""
 
-    command: Text | None = Field(default=None, description="Program to start.")
-    args: Items = Field(default=(), description="Arguments of the program.")
-    env: SecretTable = Field(
-        default=Secrets(), description="Variables added to the environment of the program; names keep their case."
-    )
-    cwd: Text | None = Field(default=None, description="Directory the program is started in.")
-    inherit_environment: Flag | None = Field(
-        default=None, description="Hand the environment of this process to the program."
-    )
+    command: Annotated[Text | None, "Program to start."] = None
+    args: Annotated[Items, "Arguments of the program."] = ()
+    env: Annotated[SecretTable, "Variables added to the environment of the program; names keep their case."] = Secrets()
+    cwd: Annotated[Text | None, "Directory the program is started in."] = None
+    inherit_environment: Annotated[Flag | None, "Hand the environment of this process to the program."] = None
 
 
-class WebSocket(Section):
+class WebSocket(Section, frozen=True, kw_only=True):
     """An agent that is reached over WebSocket."""
 
-    uri: WebSocketUri | None = Field(default=None, description="Address of the agent, for example `wss://host/acp`.")
-    connect_timeout: PositiveDuration | None = Field(default=None, description="How long connecting may take.")
-    headers: SecretTable = Field(default=Secrets(), description="Headers of the handshake.")
+    uri: Annotated[WebSocketUri | None, "Address of the agent, for example `wss://host/acp`."] = None
+    connect_timeout: Annotated[PositiveDuration | None, "How long connecting may take."] = None
+    headers: Annotated[SecretTable, "Headers of the handshake."] = Secrets()
 
 
-class ClientHttp(Section):
+class ClientHttp(Section, frozen=True, kw_only=True):
     """An agent that is reached over Streamable HTTP."""
 
-    uri: HttpUri | None = Field(default=None, description="Address of the agent, for example `https://host/acp`.")
-    headers: SecretTable = Field(default=Secrets(), description="Headers of every request.")
+    uri: Annotated[HttpUri | None, "Address of the agent, for example `https://host/acp`."] = None
+    headers: Annotated[SecretTable, "Headers of every request."] = Secrets()
 
 
-class ClientTransport(Section):
+class ClientTransport(Section, frozen=True, kw_only=True):
     """How the agent is reached; the type need not be set when one transport is."""
 
-    type: TransportType | None = Field(default=None, description="Which transport to use when several are set.")
+    type: Annotated[TransportType | None, "Which transport to use when several are set."] = None
     stdio: Stdio = Stdio()
     websocket: WebSocket = WebSocket()
     http: ClientHttp = ClientHttp()
 
 
-class Capabilities(Section):
+class Capabilities(Section, frozen=True, kw_only=True):
     """What the client offers to the agent; each needs its handler."""
 
-    read_text_file: Flag | None = Field(default=None, description="Offer to read text files.")
-    write_text_file: Flag | None = Field(default=None, description="Offer to write text files.")
-    terminal: Flag | None = Field(default=None, description="Offer terminals.")
-    elicitation_form: Flag | None = Field(default=None, description="Offer to ask the user with a form.")
-    elicitation_url: Flag | None = Field(default=None, description="Offer to send the user to an URL.")
-    boolean_config_options: Flag | None = Field(default=None, description="Offer session options that are on or off.")
+    read_text_file: Annotated[Flag | None, "Offer to read text files."] = None
+    write_text_file: Annotated[Flag | None, "Offer to write text files."] = None
+    terminal: Annotated[Flag | None, "Offer terminals."] = None
+    elicitation_form: Annotated[Flag | None, "Offer to ask the user with a form."] = None
+    elicitation_url: Annotated[Flag | None, "Offer to send the user to an URL."] = None
+    boolean_config_options: Annotated[Flag | None, "Offer session options that are on or off."] = None
 
     def protocol(self) -> dict[str, Any]:
         """The capabilities as ``initialize`` announces them."""
@@ -87,10 +82,10 @@ class Capabilities(Section):
         return announced
 
 
-class AcpClientSettings(Settings):
+class AcpClientSettings(Settings, frozen=True, kw_only=True):
     """What can be set for a client; whatever is unset keeps the default of the part it is for.
 
-    Made directly, an invalid value raises pydantic's ``ValidationError``; `from_mapping` and `load` raise
+    Made directly, an invalid value raises ``ValueError``; `from_mapping` and `load` raise
     `ConfigurationError` instead, with one line for every bad key.
     """
 
@@ -98,12 +93,10 @@ class AcpClientSettings(Settings):
     defaults: ClassVar[tuple[Any, ...]] = (ClientOptions(),)
     named_prefix: ClassVar[str] = "acp.clients"
 
-    request_timeout: Duration | None = Field(
-        default=None, description="How long the agent may take to answer, but for a prompt."
-    )
-    prompt_timeout: Duration | None = Field(default=None, description="How long the agent may take to answer a prompt.")
-    initialize_timeout: PositiveDuration | None = Field(default=None, description="How long `initialize` may take.")
-    max_message_size: Size | None = Field(default=None, description="Largest message accepted, on every transport.")
+    request_timeout: Annotated[Duration | None, "How long the agent may take to answer, but for a prompt."] = None
+    prompt_timeout: Annotated[Duration | None, "How long the agent may take to answer a prompt."] = None
+    initialize_timeout: Annotated[PositiveDuration | None, "How long `initialize` may take."] = None
+    max_message_size: Annotated[Size | None, "Largest message accepted, on every transport."] = None
     transport: ClientTransport = ClientTransport()
     capabilities: Capabilities = Capabilities()
 

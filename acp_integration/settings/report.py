@@ -1,7 +1,6 @@
 """Effective settings and where each one came from, for people who wonder."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,8 +17,7 @@ UNSET: Final = "unset"
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One key.
 
     Attributes:

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any, ClassVar, Self, TypeVar, get_args
 
 import msgspec
-from pydantic import BaseModel, ConfigDict
 
+from acp_integration.configuration.fields import Section
 from acp_integration.configuration.files import Files
 from acp_integration.configuration.loading import Loaded, read, read_mapping
 from acp_integration.configuration.places import Places
@@ -14,16 +14,9 @@ from acp_integration.configuration.places import Places
 Options = TypeVar("Options", bound=msgspec.Struct)
 
 
-class Section(BaseModel):
-    """A group of settings inside others."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Settings(BaseModel):
+class Settings(Section, frozen=True, kw_only=True):
     """A settings object: made from arguments alone, or read by one of the class methods."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     default_prefix: ClassVar[str] = ""
     defaults: ClassVar[tuple[Any, ...]] = ()
     """The options that hold what is in effect for an unset key."""
@@ -82,7 +75,7 @@ class Settings(BaseModel):
         return read(cls, places, cls.default_prefix if prefix is None else prefix)
 
 
-def options_of(options: type[Options], *sections: BaseModel) -> Options:
+def options_of(options: type[Options], *sections: Section) -> Options:
     """The options that some settings ask for: only what is set is passed on, so that each default has one home.
 
     Args:

@@ -1,6 +1,5 @@
 """Sessions kept for as long as the process lives."""
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -84,7 +83,7 @@ class _Kept:
         self.holder += 1
         entries = self.entries()
         if self.turn and entries:
-            self._entries[entries[-1].number] = dataclasses.replace(entries[-1], cut=True)
+            self._entries[entries[-1].number] = msgspec.structs.replace(entries[-1], cut=True)
         self.turn = False
 
     def entries(self) -> Sequence[Entry]:

@@ -1,16 +1,16 @@
 """What a durable store is made of: a few blocking verbs over sessions and the entries of their transcripts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
+
+import msgspec
 
 from acp_integration.store.protocol import StoredSession
 
 EntryKind = Literal["prompt", "update", "piece"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One line of a transcript.
 
     Attributes:
@@ -33,8 +33,7 @@ class Span(NamedTuple):
     last: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What the holder of a session writes at once.
 
     Attributes:
@@ -49,7 +48,7 @@ class Change:
     holder: int
     gone: Sequence[Span] = ()
     entries: Sequence[Entry] = ()
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
     turn: bool | None = None
 
 

@@ -12,7 +12,7 @@ from django.core.management.base import SystemCheckError
 from django.test import override_settings
 from tickets import acp_agents
 
-from acp_django import faults
+from acp_django import checks
 from acp_django.serving import serving
 from acp_integration import acp_agent, on
 from acp_integration.agents import DECLARATION
@@ -88,7 +88,7 @@ def test_sessions_in_memory_and_several_workers_do_not_go_together(monkeypatch: 
 
 
 def test_a_version_of_the_sdk_that_is_not_supported_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "version", lambda _: "0.9.0")
+    monkeypatch.setattr(checks, "version", lambda _: "0.9.0")
     assert list(found()) == ["acp_django.E003"]
 
 

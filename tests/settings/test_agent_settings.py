@@ -1,7 +1,8 @@
+import json
 from datetime import timedelta
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from acp_integration import AcpAgentSettings
 from acp_integration.errors import ConfigurationError
@@ -274,15 +275,39 @@ def test_two_bad_keys_are_one_error_naming_both():
 
 @pytest.mark.parametrize("section", ["transport", "backplane"])
 def test_the_parts_of_settings_are_required(section):
-    with pytest.raises(ValidationError):
+    with pytest.raises(ValueError, match=f"{section}: value is not a table of keys"):
         AcpAgentSettings(**{section: None})
+
+
+def test_settings_made_in_code_are_read_like_any_other_and_name_every_field_that_is_wrong():
+    assert Http(max_post_body_size="1MB", path=" /x ") == Http(max_post_body_size=1 << 20, path="/x")
+    assert AcpAgentSettings(transport={"http": {"path": "/x"}}).transport.http.path == "/x"
+    with pytest.raises(ValueError, match=r"transport.http.path: .*; backplane.key: value is not text") as raised:
+        AcpAgentSettings(transport={"http": {"path": "x"}}, backplane={"key": 12345})
+    assert "12345" not in str(raised.value)
+    with pytest.raises(TypeError, match="nothing"):
+        AcpAgentSettings(nothing=1)
+
+
+class Application(BaseModel):
+    agent: AcpAgentSettings = AcpAgentSettings()
+
+
+def test_settings_can_be_a_field_of_a_pydantic_model():
+    application = Application.model_validate({"agent": {"request_timeout": "30s", "backplane": {"key": "hush"}}})
+    assert application.agent == AcpAgentSettings(request_timeout=timedelta(seconds=30), backplane=Backplane(key="hush"))
+    assert Application(agent=application.agent) == application
+    dumped = json.loads(application.model_dump_json())["agent"]
+    assert (dumped["request_timeout"], dumped["backplane"]["key"]) == ("PT30S", "**********")
+    with pytest.raises(ValidationError, match="request_timeout: value is not a duration"):
+        Application.model_validate({"agent": {"request_timeout": "soon"}})
 
 
 def test_settings_cannot_be_changed():
     settings = AcpAgentSettings()
-    with pytest.raises(ValidationError):
+    with pytest.raises(AttributeError):
         settings.enabled = True
-    with pytest.raises(ValidationError):
+    with pytest.raises(AttributeError):
         settings.transport.http.path = "/x"
 
 

@@ -150,7 +150,7 @@ def test_no_capability_is_announced_without_being_switched_on():
 
 
 def test_every_capability_is_announced():
-    on = Capabilities(**dict.fromkeys(Capabilities.model_fields, True))
+    on = Capabilities(**dict.fromkeys(Capabilities.__struct_fields__, True))
     assert on.protocol() == {
         "fs": {"readTextFile": True, "writeTextFile": True},
         "terminal": True,
