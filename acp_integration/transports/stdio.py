@@ -48,7 +48,10 @@ class StdioTransport:
         self._input.start()
 
     def deliver(self, consume: Callable[[Frame], None] | None) -> None:
-        """Hand every frame over when it is read, until told None, instead of keeping it for `receive`."""
+        """Hand every frame over when it is read, until told None, instead of keeping it for `receive`.
+
+        What `consume` raises is raised by `receive`.
+        """
         self._consume = consume
 
     async def receive(self) -> Sequence[Frame]:
@@ -110,8 +113,7 @@ class StdioTransport:
             self._ended = True
             self._output.watch_reader()
         if self._consume is not None and not self._inbox:
-            for frame in frames:
-                self._consume(frame)
+            self._hand_over(frames, self._consume)
             frames = []
         self._inbox.extend(frames)
         self._inbox_bytes += len(data) if frames else 0
@@ -120,6 +122,15 @@ class StdioTransport:
             self._input.pause()
         if (frames or self._ended) and self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
+
+    def _hand_over(self, frames: Sequence[Frame], consume: Callable[[Frame], None]) -> None:
+        try:
+            for frame in frames:
+                consume(frame)
+        except Exception as error:
+            if self._arrived is None or self._arrived.done():
+                raise
+            self._arrived.set_exception(error)  # as if whoever awaits the frames had taken them himself
 
 
 def stdio_transport(

@@ -23,11 +23,13 @@ NOT_NEEDED = {
     "httpx2",
     "hypercorn",
     "importlib.metadata",
+    "pluggy",
     "pydantic",
     "pydantic_settings",
     "secrets",
     "sqlite3",
     "starlette",
+    "tomllib",
     "websockets",
     "zipfile",
 }

@@ -34,12 +34,12 @@ class Peer:
     """The client's ends of two pipes; reads in a thread, so that what it does on the loop is not counted."""
 
     def __init__(self, to_agent: int, from_agent: int) -> None:
-        self._to = to_agent
+        self.to_agent = to_agent
         self._lines = os.fdopen(from_agent, "rb", closefd=False)
 
     async def call(self, method: str, params: dict[str, object]) -> tuple[dict[str, object], int]:
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        os.write(self._to, json.dumps(request).encode() + b"\n")
+        os.write(self.to_agent, json.dumps(request).encode() + b"\n")
         return await anyio.to_thread.run_sync(self._answer)
 
     async def call_at_once(self, method: str, calls: list[dict[str, object]]) -> int:
@@ -47,7 +47,7 @@ class Peer:
         requests = (
             {"jsonrpc": "2.0", "id": number, "method": method, "params": params} for number, params in enumerate(calls)
         )
-        os.write(self._to, b"".join(json.dumps(request).encode() + b"\n" for request in requests))
+        os.write(self.to_agent, b"".join(json.dumps(request).encode() + b"\n" for request in requests))
         answers = [await anyio.to_thread.run_sync(self._answer) for _ in calls]
         return sum(updates for _, updates in answers)
 
@@ -157,3 +157,34 @@ async def test_the_prompts_of_many_sessions_at_once_are_a_task_each_and_one_writ
     assert made["tasks"] == SESSIONS
     assert made["writes"] == 2, "the prompts' own, and all answers with their updates"
     assert made["threads"] == 0
+
+
+async def test_a_prompt_is_answered_in_the_pass_of_the_loop_behind_the_one_that_read_it(monkeypatch, bound):
+    passes, moments = 0, {"read": [], "write": []}
+    loop_class = asyncio.BaseEventLoop
+    run_once, read, write = loop_class._run_once, os.read, os.write
+
+    def counting(loop):
+        nonlocal passes
+        passes += 1
+        run_once(loop)
+
+    def reading(fd, size):
+        moments["read"].append(passes)
+        return read(fd, size)
+
+    async with connected() as (peer, session):
+
+        def writing(fd, data):
+            if fd != peer.to_agent:
+                moments["write"].append(passes)
+            return write(fd, data)
+
+        monkeypatch.setattr(loop_class, "_run_once", counting)
+        monkeypatch.setattr(os, "read", reading)
+        monkeypatch.setattr(os, "write", writing)
+        params = {"sessionId": session, "prompt": [{"type": "text", "text": "one"}]}
+        with bound(30):
+            await peer.call("session/prompt", params)
+    (arrived, *_), (answered, *_) = moments.values()
+    assert answered - arrived == 1
