@@ -6,7 +6,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from acp_integration.errors import DiscoveryError, SeveralAgents
 from acp_integration.handlers import marks_of
 
 Target = str | ModuleType
+NO_MODULE: Final = "There is no module"
 
 
 class AgentCandidate(msgspec.Struct, frozen=True, dict=True):
@@ -209,5 +210,5 @@ def _loaded(name: str, load: Callable[[], Any]) -> Any:
     except Exception as error:
         missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
         ours = missing and f"{name.partition(':')[0]}.".startswith(f"{missing}.")
-        message = f"There is no module {missing}" if ours else f"{name} cannot be imported: {error!r}"
+        message = f"{NO_MODULE} {missing}" if ours else f"{name} cannot be imported: {error!r}"
         raise DiscoveryError(message) from error

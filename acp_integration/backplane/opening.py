@@ -6,10 +6,10 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from acp_integration.backplane.group import join, own_group
 from acp_integration.backplane.protocol import Backplane
+from acp_integration.backplane.reach import place_of
 from acp_integration.backplane.unix import UnixBackplane, check_sockets
 from acp_integration.errors import ConfigurationError
 from acp_integration.options import BackplaneOptions
@@ -45,7 +45,8 @@ def backplane_opener(options: BackplaneOptions, max_message_size: int) -> Opener
     if separator and scheme in _REDIS:
         return _redis(options.url, options.key, max_message_size)
     raise ConfigurationError(
-        f"{URL} must be memory:, unix:, unix:/a/directory or redis://host:port/0, or unset, not {_shown(options.url)!r}"
+        f"{URL} must be memory:, unix:, unix:/a/directory or redis://host:port/0 (or rediss:, valkey:, valkeys:), "
+        f"or unset, not {place_of(options.url)!r}"
     )
 
 
@@ -74,14 +75,11 @@ def _unix(directory: str, max_message_size: int) -> Backplane:
 
 def _redis(url: str, key: str | None, max_message_size: int) -> Opener:
     if not key:
-        raise ConfigurationError(f"{KEY} is missing: hosts that share connections over {URL} prove themselves by it")
+        raise ConfigurationError(
+            f"{KEY} is missing: hosts that share connections over {URL} prove themselves by it. Give all of them the "
+            "same long text, as ACP_AGENT_BACKPLANE_KEY: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+        )
     opened = import_module("acp_integration.backplane.redis")
     make: Callable[[str, str, int], Backplane] = opened.RedisBackplane
     make(url, key, max_message_size)  # says what is wrong with the URL
     return lambda: make(url, key, max_message_size)
-
-
-def _shown(url: str) -> str:
-    """The URL without who logs in there."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

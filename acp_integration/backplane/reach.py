@@ -4,6 +4,7 @@ import logging
 from math import inf
 from time import monotonic
 from typing import Final
+from urllib.parse import urlsplit
 
 logger = logging.getLogger(__name__)
 
@@ -12,9 +13,14 @@ SETTLES_WITHIN: Final = 3.0
 
 
 class Reach:
-    """Whether Redis can be reached; every change is logged once."""
+    """Whether Redis can be reached; every change is logged once.
 
-    def __init__(self) -> None:
+    Args:
+        place: where it is, for the log: the URL without who logs in there.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place = place
         self._away: bool | None = None
         self._away_since = -inf
         self._back_at = -inf
@@ -27,7 +33,8 @@ class Reach:
             self._away_since = monotonic()
         self._away = True
         logger.warning(
-            "Redis cannot be used (%s): connections of other hosts are out of reach, trying again",
+            "Redis cannot be used at %s (%s): connections of other hosts are out of reach, trying again",
+            self._place,
             type(error).__name__,
         )
 
@@ -47,3 +54,9 @@ class Reach:
     def settled(self) -> bool:
         """Whether a worker that is not seen is none: Redis has been there long enough for everybody to come back."""
         return self._away is False and monotonic() - self._back_at > SETTLES_WITHIN
+
+
+def place_of(url: str) -> str:
+    """An URL without who logs in there, and without what is said behind the path."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

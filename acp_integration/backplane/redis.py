@@ -16,7 +16,7 @@ from acp_integration.backplane.envelopes import Opener, Sealer, proof_of
 from acp_integration.backplane.mailbox import BROKEN, LIVES_FOR, Mailbox, Stranger
 from acp_integration.backplane.outbox import ENDING, Outbox
 from acp_integration.backplane.protocol import OnMessage, WorkerGone
-from acp_integration.backplane.reach import Reach
+from acp_integration.backplane.reach import Reach, place_of
 from acp_integration.errors import ConfigurationError, MissingExtra
 from acp_integration.owned import OwnedTask
 
@@ -69,7 +69,7 @@ class RedisBackplane:
         self._ready = anyio.Event()
         self._run_id: Any = None
         self._strangers: set[str] = set()
-        self._reach = Reach()
+        self._reach = Reach(place_of(url))
         self._redis, self._reading = self._client(ANSWER_WITHIN), self._client(READ_FOR + ANSWER_WITHIN)
 
     async def start(self, worker: str, on_message: OnMessage) -> None:

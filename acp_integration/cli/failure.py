@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import acp_integration
+from acp_integration.discovery import NO_MODULE
 from acp_integration.entry import EXIT_USAGE
 from acp_integration.errors import AcpError, ConfigurationError, DiscoveryError
 
@@ -26,8 +27,13 @@ def say_failure(name: str, error: AcpError) -> int:
         name: the command that failed.
         error: why.
     """
-    print(f"{name}: {error}{_place_of(error.__cause__)}", file=sys.stderr)
+    print(f"{name}: {error}{_place_of(error.__cause__)}{_hint_of(error)}", file=sys.stderr)
     return EXIT_USAGE if isinstance(error, ConfigurationError | DiscoveryError) else EXIT_FAILED
+
+
+def _hint_of(error: AcpError) -> str:
+    missing = isinstance(error, DiscoveryError) and isinstance(error.__cause__, ModuleNotFoundError)
+    return ": --app-dir says in which folder it lies" if missing and str(error).startswith(NO_MODULE) else ""
 
 
 def _place_of(cause: BaseException | None) -> str:

@@ -1,5 +1,6 @@
 """`listen TARGET`: serve the agent on a port of its own, over HTTP and WebSocket."""
 
+import errno
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
@@ -62,7 +63,8 @@ async def _started(host: AcpListenerHost, listener: ListenerOptions) -> AsyncIte
         await host.start()
     except OSError as error:
         place = f"{listener.host or 'the loopback addresses'}, port {listener.port}"
-        raise ConfigurationError(f"Cannot listen on {place}: {error.strerror or error}") from error
+        fix = "; --port takes another, and 0 any free one" if error.errno == errno.EADDRINUSE else ""
+        raise ConfigurationError(f"Cannot listen on {place}: {error.strerror or error}{fix}") from error
     async with host:
         yield
 

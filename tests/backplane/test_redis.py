@@ -368,7 +368,7 @@ async def test_a_password_of_the_url_is_used_and_a_wrong_one_is_said_without_bei
         await backplane.aclose()
     assert "hush" not in caplog.text
     assert "wrong" not in caplog.text
-    assert "Redis cannot be used (AuthenticationError)" in caplog.text
+    assert f"at redis://127.0.0.1:{guarded.port}/0 (AuthenticationError): connections of other" in caplog.text
 
 
 @pytest.mark.parametrize("url", ["redis://user:hush@host:port/0", "redis://:hush@host/0?socket_timeout=soon"])

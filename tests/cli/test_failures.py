@@ -53,7 +53,7 @@ def test_an_error_in_the_application_names_file_and_line(command, tmp_path):
         (["ask", PROBE, "x", "--log-level", "loud"], "invalid choice: 'loud' (choose from 'debug', 'info'"),
         (["ask", PROBE, "x", "--approve"], "unrecognized arguments: --approve"),
         (["ask", "no such target", "x"], "'no such target' is not a target: write module:Name or module"),
-        (["ask", "no_such_module", "x"], "There is no module no_such_module\n"),
+        (["ask", "no_such_module", "x"], "There is no module no_such_module: --app-dir says in which folder it lies\n"),
         (["ask", "examples.agents:Nobody", "x"], "examples.agents has no Nobody"),
         (["ask", "examples.agents", "x"], "Found 2 @acp_agent classes"),
         (["ask", PROBE, "x", "--cwd", "/no/such/folder"], "--cwd /no/such/folder is not a directory"),

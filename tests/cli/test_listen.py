@@ -62,5 +62,7 @@ def test_a_port_that_is_taken_is_said_in_one_line(listening, command):
     assert done.stderr.splitlines()[-1].startswith(
         f"python -m acp_integration listen: Cannot listen on 127.0.0.1, port {port}: "
     )
+    assert done.stderr.rstrip().endswith("; --port takes another, and 0 any free one")
+    assert done.stderr.endswith("; --port takes another, and 0 any free one\n")
     assert "Traceback" not in done.stderr
     assert done.returncode == 2
