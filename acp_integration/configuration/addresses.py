@@ -5,7 +5,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from acp_integration.configuration.values import Invalid, items, text
+from acp_integration.configuration.values import Invalid, encodable, items, text
 
 # What no URI holds: white space, quotes and brackets, a bare percent sign, a colon in front of which is no scheme.
 _NOT_IN_URI = re.compile(r"[\s<>\"{}|\\^`\x00-\x1f\x7f]|%(?![0-9A-Fa-f]{2})|^(?![A-Za-z][A-Za-z0-9+.-]*:)[^/?#]*:")
@@ -60,7 +60,7 @@ def http_uri(value: Any) -> str:
 
 
 def _uri(value: Any, expected: str, *schemes: str) -> str:
-    spelled = value.strip() if isinstance(value, str) else ""
+    spelled = encodable(value.strip()) if isinstance(value, str) else ""
     try:
         parts = urlsplit(spelled)
         usable = bool(parts.hostname) and (parts.port or 1) > 0

@@ -65,6 +65,9 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
             return given
         if not isinstance(given, Mapping):
             raise Invalid("a table of keys")
+        unknown = [str(name) for name in given if name not in cls.__struct_fields__]
+        if unknown:
+            raise InvalidEntries({(name,): Invalid(f"a field of {cls.__name__}", name) for name in unknown})
         return cls(**given)
 
 

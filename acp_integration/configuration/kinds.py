@@ -81,7 +81,7 @@ def _secret(value: Any) -> SecretText:
     held = value.get_secret_value() if hasattr(value, "get_secret_value") else value
     if not isinstance(held, str):
         raise values.Invalid("text")
-    return SecretText(held)
+    return SecretText(values.encodable(held))
 
 
 def _table(value: Any) -> Secrets:

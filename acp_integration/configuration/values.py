@@ -41,14 +41,23 @@ def text(value: Any) -> str:
     if isinstance(value, str | os.PathLike):
         trimmed = str(value).strip()
         if trimmed:
-            return trimmed
+            return encodable(trimmed)
     raise Invalid("text")
+
+
+def encodable(value: str) -> str:
+    """Text as it is, unless bytes that are no UTF-8 stand in it, as a variable or a file name may hold them."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Invalid("text") from None
+    return value
 
 
 def entry_text(value: Any) -> str:
     """The value of an environment variable or header: text kept as it is, or a number."""
     if isinstance(value, str):
-        return value
+        return encodable(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     raise Invalid("text")
@@ -102,7 +111,7 @@ def items(value: Any) -> tuple[str, ...]:
 def _item(element: Any) -> str:
     if not isinstance(element, str | os.PathLike):
         raise Invalid("text", str(element))
-    return str(element)
+    return encodable(str(element))
 
 
 def _comma_separated(value: str) -> list[str]:

@@ -285,8 +285,25 @@ def test_settings_made_in_code_are_read_like_any_other_and_name_every_field_that
     with pytest.raises(ValueError, match=r"transport.http.path: .*; backplane.key: value is not text") as raised:
         AcpAgentSettings(transport={"http": {"path": "x"}}, backplane={"key": 12345})
     assert "12345" not in str(raised.value)
+    with pytest.raises(ValueError, match=r"transport\.http\.pat: pat is not a field of Http"):
+        AcpAgentSettings(transport={"http": {"pat": "/x"}})
     with pytest.raises(TypeError, match="nothing"):
         AcpAgentSettings(nothing=1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"backplane": {"url": "\udcff"}},
+        {"backplane": {"key": "\udcff"}},
+        {"plugins": ["\udcff"]},
+        {"transport": {"http": {"roots": "/\udcff"}}},
+    ],
+    ids=["text", "secret", "list", "paths"],
+)
+def test_bytes_that_are_no_text_are_no_setting(given):
+    with pytest.raises(ValueError, match=r"is not text$"):
+        AcpAgentSettings(**given)
 
 
 class Application(BaseModel):
