@@ -106,7 +106,10 @@ def growth(samples: Samples) -> None:
         measures.warm_up(driver, sessions[0])
 
         def more_sessions(count: int) -> None:
-            sessions.extend(driver.new_sessions(count - len(sessions)))
+            opened = driver.new_sessions(count - len(sessions))
+            for session in opened:
+                driver.prompt(session)  # the first prompt of a session makes what every other one finds there
+            sessions.extend(opened)
 
         def on_sessions() -> float:
             return measures.one_after_another(driver, process, sessions, 1000).cpu
@@ -120,6 +123,7 @@ def growth(samples: Samples) -> None:
                 opened = stack.enter_context(connected("WebSocket", port))
                 opened.initialize()
                 connections.append((opened, opened.new_session()))
+                opened.prompt(connections[-1][1])
 
         def on_connections() -> float:
             with measures.timed(process, 1000) as rate:
